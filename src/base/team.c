@@ -1,0 +1,252 @@
+/* The thread team. A loop is published as a new epoch in one 64-bit state word; workers that find
+ * it open register in the same word and claim chunks until none are left. The owner closes the loop
+ * when it finds no more chunks and waits for those who registered only: a worker that sleeps, or
+ * that has lost its core to another program, holds nobody up. After a loop workers spin a bounded
+ * while, because a forward pass is hundreds of short loops, and then sleep. */
+#include "base/team.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/floats.h"
+
+#define SPIN_SECONDS 100e-6 /* longer than the gap between two loops of a pass */
+
+/* The state word: epoch in the high half; below it the closed flag and the registered workers. */
+#define STATE_CLOSED ((uint64_t)1 << 31)
+#define STATE_INSIDE (STATE_CLOSED - 1)
+#define STATE_EPOCH ((uint64_t)1 << 32)
+
+typedef struct weft_worker {
+    pthread_t thread;
+    weft_team *team;
+    int index;
+} weft_worker;
+
+struct weft_team {
+    weft_allocator allocator;
+    int n_threads;
+    bool oversubscribed;   /* more threads than cores: spinning would take time from the others */
+    pthread_mutex_t owner; /* held by the thread whose loop is running */
+    pthread_mutex_t sleep; /* guards the condition variables */
+    pthread_cond_t wake, idle;
+
+    /* The running loop; written by the owner while the state is closed and nobody is inside. */
+    weft_team_fn fn;
+    void *ctx;
+    size_t n, grain;
+    _Alignas(WEFT_CACHE_LINE) atomic_size_t next; /* first unclaimed item */
+    _Alignas(WEFT_CACHE_LINE) atomic_uint_fast64_t state;
+    _Alignas(WEFT_CACHE_LINE) atomic_int n_asleep; /* workers waiting on `wake` */
+    atomic_bool owner_asleep;
+    atomic_bool stop;
+    weft_worker workers[];
+};
+
+/* Set while this thread is inside a chunk: loops inside loops run on the caller alone. */
+static _Thread_local bool inside_loop;
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static inline uint64_t state_of(weft_team *team) {
+    return atomic_load_explicit(&team->state, memory_order_acquire);
+}
+
+/* Spins until a bit of `mask` in the state differs from `value`, or for a bounded while. */
+static bool spin_while(weft_team *team, uint64_t mask, uint64_t value) {
+    double end = 0;
+    for (unsigned i = 1;; i++) {
+        if ((state_of(team) & mask) != value)
+            return true;
+        if (team->oversubscribed)
+            return false;
+        relax();
+        if (i % 64 == 0) {
+            double now = weft_clock_seconds();
+            if (end == 0)
+                end = now + SPIN_SECONDS;
+            else if (now > end)
+                return false;
+        }
+    }
+}
+
+static void run_chunks(weft_team *team, int thread) {
+    size_t n = team->n, grain = team->grain;
+    inside_loop = true;
+    for (;;) {
+        size_t begin = atomic_fetch_add_explicit(&team->next, grain, memory_order_relaxed);
+        if (begin >= n)
+            break;
+        team->fn(team->ctx, begin, n - begin < grain ? n : begin + grain, thread);
+    }
+    inside_loop = false;
+}
+
+/* Waits for an epoch other than `seen` (in place in the word); gives the state found. */
+static uint64_t wait_for_loop(weft_team *team, uint64_t seen) {
+    uint64_t epoch_bits = ~(STATE_EPOCH - 1);
+    if (!spin_while(team, epoch_bits, seen)) {
+        pthread_mutex_lock(&team->sleep);
+        atomic_fetch_add(&team->n_asleep, 1);
+        while ((atomic_load(&team->state) & epoch_bits) == seen)
+            pthread_cond_wait(&team->wake, &team->sleep);
+        atomic_fetch_sub(&team->n_asleep, 1);
+        pthread_mutex_unlock(&team->sleep);
+    }
+    return state_of(team);
+}
+
+/* Registers in the loop that `state` describes, unless it closes first. */
+static bool enter_loop(weft_team *team, uint64_t state) {
+    while (!(state & STATE_CLOSED)) {
+        uint64_t expected = state;
+        if (atomic_compare_exchange_weak(&team->state, &expected, state + 1))
+            return true;
+        if ((expected ^ state) & ~(STATE_EPOCH - 1))
+            return false; /* another loop by now: look at it afresh */
+        state = expected;
+    }
+    return false;
+}
+
+static void leave_loop(weft_team *team) {
+    uint64_t before = atomic_fetch_sub(&team->state, 1);
+    bool last = (before & STATE_INSIDE) == 1 && (before & STATE_CLOSED);
+    if (last && atomic_load(&team->owner_asleep)) {
+        pthread_mutex_lock(&team->sleep);
+        pthread_cond_signal(&team->idle);
+        pthread_mutex_unlock(&team->sleep);
+    }
+}
+
+static void *worker_main(void *argument) {
+    weft_worker *worker = argument;
+    weft_team *team = worker->team;
+    uint64_t seen = 0;
+    weft_fpenv_enter();
+    for (;;) {
+        uint64_t state = wait_for_loop(team, seen);
+        if (atomic_load(&team->stop))
+            return NULL;
+        if (enter_loop(team, state)) {
+            run_chunks(team, worker->index);
+            leave_loop(team);
+        } else if ((state_of(team) ^ state) & ~(STATE_EPOCH - 1)) {
+            continue;
+        }
+        seen = state & ~(STATE_EPOCH - 1);
+    }
+}
+
+/* Opens a new epoch with nobody inside. */
+static void open_loop(weft_team *team) {
+    uint64_t epoch = (atomic_load(&team->state) & ~(STATE_EPOCH - 1)) + STATE_EPOCH;
+    atomic_store(&team->state, epoch);
+    if (atomic_load(&team->n_asleep) > 0) {
+        pthread_mutex_lock(&team->sleep);
+        pthread_cond_broadcast(&team->wake);
+        pthread_mutex_unlock(&team->sleep);
+    }
+}
+
+/* Closes the loop and waits for those inside. */
+static void close_loop(weft_team *team) {
+    uint64_t before = atomic_fetch_or(&team->state, STATE_CLOSED);
+    if ((before & STATE_INSIDE) == 0)
+        return;
+    for (;;) {
+        uint64_t inside = state_of(team) & STATE_INSIDE;
+        if (inside == 0)
+            return;
+        if (!spin_while(team, STATE_INSIDE, inside))
+            break;
+    }
+    pthread_mutex_lock(&team->sleep);
+    atomic_store(&team->owner_asleep, true);
+    while ((atomic_load(&team->state) & STATE_INSIDE) > 0)
+        pthread_cond_wait(&team->idle, &team->sleep);
+    atomic_store(&team->owner_asleep, false);
+    pthread_mutex_unlock(&team->sleep);
+}
+
+void weft_team_for(weft_team *team, size_t n, size_t grain, weft_team_fn fn, void *ctx) {
+    if (n == 0)
+        return;
+    if (grain == 0)
+        grain = 1;
+    bool alone = !team || team->n_threads == 1 || n <= grain || inside_loop;
+    if (alone || pthread_mutex_trylock(&team->owner) != 0) {
+        fn(ctx, 0, n, 0);
+        return;
+    }
+    team->fn = fn;
+    team->ctx = ctx;
+    team->n = n;
+    team->grain = grain;
+    atomic_store_explicit(&team->next, 0, memory_order_relaxed);
+    open_loop(team);
+    run_chunks(team, 0);
+    close_loop(team);
+    pthread_mutex_unlock(&team->owner);
+}
+
+static void join_workers(weft_team *team, int n_workers) {
+    atomic_store(&team->stop, true);
+    open_loop(team);
+    for (int i = 0; i < n_workers; i++)
+        pthread_join(team->workers[i].thread, NULL);
+}
+
+static void free_team(weft_team *team) {
+    pthread_mutex_destroy(&team->owner);
+    pthread_mutex_destroy(&team->sleep);
+    pthread_cond_destroy(&team->wake);
+    pthread_cond_destroy(&team->idle);
+    weft_allocator a = team->allocator;
+    weft_dealloc(&a, team, sizeof *team + (size_t)(team->n_threads - 1) * sizeof(weft_worker));
+}
+
+weft_team *weft_team_create(const weft_allocator *a, int n_threads) {
+    size_t n_workers = (size_t)n_threads - 1;
+    weft_team *team = weft_alloc_zeroed(a, sizeof *team + n_workers * sizeof(weft_worker));
+    if (!team)
+        return NULL;
+    team->allocator = *a;
+    team->n_threads = n_threads;
+    atomic_init(&team->state, STATE_CLOSED);
+    team->oversubscribed = n_threads > weft_team_default_threads();
+    pthread_mutex_init(&team->owner, NULL);
+    pthread_mutex_init(&team->sleep, NULL);
+    pthread_cond_init(&team->wake, NULL);
+    pthread_cond_init(&team->idle, NULL);
+    for (int i = 0; i < (int)n_workers; i++) {
+        team->workers[i] = (weft_worker){.team = team, .index = i + 1};
+        if (pthread_create(&team->workers[i].thread, NULL, worker_main, &team->workers[i]) != 0) {
+            join_workers(team, i);
+            free_team(team);
+            return NULL;
+        }
+    }
+    return team;
+}
+
+void weft_team_destroy(weft_team *team) {
+    if (!team)
+        return;
+    join_workers(team, team->n_threads - 1);
+    free_team(team);
+}
+
+int weft_team_n_threads(const weft_team *team) {
+    return team ? team->n_threads : 1;
+}

@@ -1,0 +1,62 @@
+/* The KV cache: per layer K and V [capacity, n_head_kv, head_dim], divided into blocks of
+ * WEFT_CACHE_BLOCK positions; a sequence is a list of blocks. Owns its storages, preallocated.
+ * Stepped by one thread at a time. */
+#ifndef WEFT_MODEL_CACHE_H
+#define WEFT_MODEL_CACHE_H
+
+#include "base/file.h"
+#include "model/network.h"
+#include "tensor/nn.h"
+
+#define WEFT_CACHE_BLOCK 64 /* positions; also the chunk by which attention adds up */
+
+typedef struct weft_cache weft_cache;
+
+typedef struct weft_cache_options {
+    int32_t n_positions; /* shared by all sequences; rounded up to whole blocks */
+    weft_dtype type;     /* WEFT_F16 or WEFT_F32 */
+    int32_t n_sequences; /* that may live at once, >= 1 */
+} weft_cache_options;
+
+/* `network` must outlive the cache. More than the machine's (or cgroup's) memory is WEFT_E_MEMORY
+ * with the size needed. Pages are touched as they fill. */
+weft_status weft_cache_create(weft_engine *engine, const weft_network *network,
+                              const weft_cache_options *options, weft_cache **out);
+weft_cache *weft_cache_retain(weft_cache *cache);
+void weft_cache_release(weft_cache **cache);
+size_t weft_cache_bytes(const weft_cache *cache);
+
+/* An empty sequence. WEFT_E_CACHE_FULL when n_sequences live already. */
+weft_status weft_cache_sequence_create(weft_cache *cache, int32_t *sequence);
+/* Shares the full blocks; the last one is copied on its first write. */
+weft_status weft_cache_sequence_fork(weft_cache *cache, int32_t from, int32_t *sequence);
+void weft_cache_sequence_free(weft_cache *cache, int32_t sequence);
+int32_t weft_cache_length(const weft_cache *cache, int32_t sequence); /* committed positions */
+/* Positions that a sequence could still grow by. */
+int32_t weft_cache_room(const weft_cache *cache, int32_t sequence);
+/* Keeps the first n positions; *resume (may be NULL) as in weft_session_truncate. */
+weft_status weft_cache_truncate(weft_cache *cache, int32_t sequence, int32_t n, int32_t *resume);
+
+/* Protocol of a step: reserve for each sequence, write every layer, commit. Rollback (or a failed
+ * reserve) leaves the cache as it was. No heap use. */
+weft_status weft_cache_reserve(weft_cache *cache, weft_scope *scope, int32_t sequence, int32_t n);
+void weft_cache_commit(weft_cache *cache);
+void weft_cache_rollback(weft_cache *cache);
+/* The block list of a sequence, reserved blocks included; valid until the next reserve. */
+const int32_t *weft_cache_blocks(const weft_cache *cache, int32_t sequence);
+/* Layer storages, borrowed: [capacity, n_head_kv, head_dim]. */
+weft_tensor *weft_cache_k(const weft_cache *cache, int32_t layer);
+weft_tensor *weft_cache_v(const weft_cache *cache, int32_t layer);
+/* Appends rows [n, n_head_kv, head_dim] f32 at `position` (reserved) of a sequence: cast to the
+ * cache's type, then one slice_set into a narrowed view per block touched. Sets the scope's status.
+ */
+void weft_cache_append(weft_cache *cache, weft_scope *scope, int32_t layer, int32_t sequence,
+                       int32_t position, weft_tensor *k, weft_tensor *v);
+
+/* The committed positions of one sequence, with a header that names shape and type. */
+weft_status weft_cache_save(const weft_cache *cache, int32_t sequence, weft_writer *writer);
+/* Replaces the sequence's content from `size_bytes` of saved data. WEFT_E_FORMAT (other model,
+ * damaged: checksummed), WEFT_E_CACHE_FULL; nothing is changed then. */
+weft_status weft_cache_load(weft_cache *cache, int32_t sequence, const void *data,
+                            size_t size_bytes);
+#endif

@@ -1,0 +1,120 @@
+/* The thread team covers every item exactly once, whatever the load and the number of threads. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include "test.h"
+#include "base/alloc.h"
+#include "base/team.h"
+
+#define N 10007
+
+typedef struct marks {
+    atomic_int count[N];
+    weft_team *team;
+} marks;
+
+static marks shared; /* zeroed by each user */
+
+static void mark(void *ctx, size_t begin, size_t end, int thread) {
+    marks *m = ctx;
+    if (thread < 0 || begin >= end || end > N)
+        abort();
+    for (size_t i = begin; i < end; i++)
+        atomic_fetch_add(&m->count[i], 1);
+}
+
+static void check_all_marked(const marks *m, int times) {
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(atomic_load(&m->count[i]), times);
+}
+
+static void every_item_runs_once(void **state) {
+    (void)state;
+    weft_allocator a = weft_allocator_system();
+    for (int n_threads = 1; n_threads <= 9; n_threads += 2) {
+        weft_team *team = weft_team_create(&a, n_threads);
+        assert_non_null(team);
+        assert_int_equal(weft_team_n_threads(team), n_threads);
+        for (size_t grain = 1; grain < 3 * N; grain = grain * 7 + 1) {
+            memset(&shared, 0, sizeof shared);
+            weft_team_for(team, N, grain, mark, &shared);
+            check_all_marked(&shared, 1);
+        }
+        weft_team_for(team, 0, 1, mark, &shared);
+        weft_team_destroy(team);
+    }
+}
+
+static void thousands_of_short_loops_run(void **state) {
+    (void)state;
+    weft_allocator a = weft_allocator_system();
+    for (int n_threads = 2; n_threads <= 8; n_threads *= 2) {
+        weft_team *team = weft_team_create(&a, n_threads);
+        memset(&shared, 0, sizeof shared);
+        for (int loop = 0; loop < 2000; loop++) {
+            weft_team_for(team, 16, 1, mark, &shared);
+            if (loop % 500 == 0)
+                usleep(1000); /* the workers fall asleep */
+        }
+        for (size_t i = 0; i < 16; i++)
+            assert_int_equal(atomic_load(&shared.count[i]), 2000);
+        weft_team_destroy(team);
+    }
+}
+
+static void inner_loop(void *ctx, size_t begin, size_t end, int thread) {
+    (void)begin;
+    (void)end;
+    (void)thread;
+    marks *m = ctx;
+    weft_team_for(m->team, N, 100, mark, m);
+}
+
+static void a_loop_inside_a_loop_runs(void **state) {
+    (void)state;
+    weft_allocator a = weft_allocator_system();
+    memset(&shared, 0, sizeof shared);
+    shared.team = weft_team_create(&a, 3);
+    weft_team_for(shared.team, 4, 4, inner_loop, &shared); /* on the caller alone */
+    check_all_marked(&shared, 1);
+    weft_team_for(shared.team, 3, 1, inner_loop, &shared); /* on workers */
+    check_all_marked(&shared, 4);
+    weft_team_destroy(shared.team);
+}
+
+static void *rival(void *ctx) {
+    marks *m = ctx;
+    for (int i = 0; i < 50; i++)
+        weft_team_for(m->team, N, 13, mark, m);
+    return NULL;
+}
+
+static void two_threads_may_use_a_team_at_once(void **state) {
+    (void)state;
+    weft_allocator a = weft_allocator_system();
+    memset(&shared, 0, sizeof shared);
+    shared.team = weft_team_create(&a, 4);
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, rival, &shared), 0);
+    rival(&shared);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    check_all_marked(&shared, 4 * 50);
+    weft_team_destroy(shared.team);
+}
+
+static void the_default_is_within_the_affinity_mask(void **state) {
+    (void)state;
+    assert_in_range(weft_team_default_threads(), 1, sysconf(_SC_NPROCESSORS_CONF));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_item_runs_once),
+        cmocka_unit_test(thousands_of_short_loops_run),
+        cmocka_unit_test(a_loop_inside_a_loop_runs),
+        cmocka_unit_test(two_threads_may_use_a_team_at_once),
+        cmocka_unit_test(the_default_is_within_the_affinity_mask),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
