@@ -1,0 +1,26 @@
+/* What the four lanes_*.h headers implement: a vector of 16 float or int32 lanes, so that the
+ * bodies in ref/ are written once and give the same bits in every variant. A file includes one of
+ * them, then a body; all is static and inlined, so that no code of one ISA is reached from another.
+ *
+ * Every operation is lane by lane and correctly rounded, fma is fused. min(a, b) is a < b ? a : b
+ * and max(a, b) is a > b ? a : b, so that a NaN in `b` stays. sum adds lane i and i + 8, then i +
+ * 4, i + 2, i + 1. */
+#ifndef WEFT_KERNELS_LANES_H
+#define WEFT_KERNELS_LANES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WEFT_LANES 16
+#define WEFT_INLINE static inline __attribute__((always_inline))
+
+/* Before a short loop whose count is constant once everything is inlined. Clang needs no hint, and
+ * with one it would unroll by two before it knows the count. */
+#ifdef __clang__
+#define WEFT_UNROLL
+#else
+#define WEFT_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#endif

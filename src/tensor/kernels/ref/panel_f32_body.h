@@ -1,0 +1,113 @@
+/* Panels times float activations, after a lanes_*.h header: a lane is an output row, each output is
+ * one chain of fmaf over the columns in order. Needs panels from weft_panel_pack. */
+#ifndef WEFT_KERNELS_PANEL_F32_BODY_H
+#define WEFT_KERNELS_PANEL_F32_BODY_H
+
+#include "tensor/kernels/blocks.h"
+#include "tensor/kernels/lanes.h"
+
+/* Columns that a tile takes before the next rows of x have their turn: 16 KiB of float32. */
+#define WEFT_F32_CHUNK 256
+
+WEFT_INLINE v16f column_load(weft_dtype dtype, const void *panel, size_t k) {
+    if (dtype == WEFT_F16)
+        return v16f_load_f16((const uint16_t *)panel + 16 * k);
+    if (dtype == WEFT_BF16)
+        return v16f_load_bf16((const uint16_t *)panel + 16 * k);
+    return v16f_load((const float *)panel + 16 * k);
+}
+
+/* y[rows][16] of columns [begin, end); continues the chains in y when begin > 0. x is at column 0.
+ */
+WEFT_INLINE void f32_tile(weft_dtype dtype, size_t rows, const void *panel, size_t begin,
+                          size_t end, const float *x, size_t ldx, float *y, size_t ldy,
+                          bool fresh) {
+    v16f acc[WEFT_TILE_ROWS];
+    WEFT_UNROLL for (size_t c = 0; c < rows; c++) acc[c] =
+        fresh ? v16f_set1(0) : v16f_load(y + c * ldy);
+    for (size_t k = begin; k < end; k++) {
+        v16f w = column_load(dtype, panel, k);
+        WEFT_UNROLL for (size_t c = 0; c < rows; c++) acc[c] =
+            v16f_fma(v16f_set1(x[c * ldx + k]), w, acc[c]);
+    }
+    WEFT_UNROLL for (size_t c = 0; c < rows; c++) v16f_store(y + c * ldy, acc[c]);
+}
+
+/* Columns [begin, end) of one panel for all rows of x. */
+WEFT_INLINE void f32_panel(weft_dtype dtype, const void *panel, size_t begin, size_t end,
+                           const float *x, size_t n, size_t ldx, float *y, size_t ldy, bool fresh) {
+    size_t t = 0;
+    for (; t + WEFT_TILE_ROWS <= n; t += WEFT_TILE_ROWS)
+        f32_tile(dtype, WEFT_TILE_ROWS, panel, begin, end, x + t * ldx, ldx, y + t * ldy, ldy,
+                 fresh);
+    for (; t + 4 <= n; t += 4)
+        f32_tile(dtype, 4, panel, begin, end, x + t * ldx, ldx, y + t * ldy, ldy, fresh);
+    for (; t + 2 <= n; t += 2)
+        f32_tile(dtype, 2, panel, begin, end, x + t * ldx, ldx, y + t * ldy, ldy, fresh);
+    if (t < n)
+        f32_tile(dtype, 1, panel, begin, end, x + t * ldx, ldx, y + t * ldy, ldy, fresh);
+}
+
+/* One row of x and two panels at a time: two chains hide the latency of the fused step. */
+WEFT_INLINE void f32_vector(weft_dtype dtype, const char *panels, size_t bytes, size_t n_panels,
+                            const float *x, size_t n_cols, float *y) {
+    size_t p = 0;
+    for (; p + 2 <= n_panels; p += 2, panels += 2 * bytes) {
+        v16f a = v16f_set1(0), b = a;
+        for (size_t k = 0; k < n_cols; k++) {
+            v16f v = v16f_set1(x[k]);
+            a = v16f_fma(v, column_load(dtype, panels, k), a);
+            b = v16f_fma(v, column_load(dtype, panels + bytes, k), b);
+        }
+        v16f_store(y + 16 * p, a);
+        v16f_store(y + 16 * p + 16, b);
+    }
+    if (p < n_panels)
+        f32_tile(dtype, 1, panels, 0, n_cols, x, 0, y + 16 * p, 0, true);
+}
+
+WEFT_INLINE void f32_panels(weft_dtype dtype, const char *panels, size_t bytes, size_t n_panels,
+                            const float *x, size_t n, size_t n_cols, size_t ldx, float *y,
+                            size_t ldy) {
+    if (n == 1) {
+        f32_vector(dtype, panels, bytes, n_panels, x, n_cols, y);
+        return;
+    }
+    for (size_t p = 0; p < n_panels; p++, panels += bytes, y += 16) {
+        if (n_cols == 0)
+            f32_panel(dtype, panels, 0, 0, x, n, ldx, y, ldy, true);
+        for (size_t k = 0; k < n_cols; k += WEFT_F32_CHUNK) {
+            size_t end = n_cols - k < WEFT_F32_CHUNK ? n_cols : k + WEFT_F32_CHUNK;
+            f32_panel(dtype, panels, k, end, x, n, ldx, y, ldy, k == 0);
+        }
+    }
+}
+
+/* A quantised weight, dequantised block by block: the checking path. */
+WEFT_INLINE void f32_blocks(weft_dtype dtype, const char *panels, size_t bytes, size_t n_panels,
+                            const float *x, size_t n, size_t n_cols, size_t ldx, float *y,
+                            size_t ldy) {
+    float w[32 * WEFT_PANEL_ROWS];
+    for (size_t p = 0; p < n_panels; p++, panels += bytes, y += 16)
+        for (size_t k = 0; k < n_cols / 32 || k == 0; k++) {
+            if (n_cols)
+                weft_panel_block_values(dtype, panels, k, w);
+            f32_panel(WEFT_F32, w, 0, n_cols ? 32 : 0, x + 32 * k, n, ldx, y, ldy, k == 0);
+        }
+}
+
+WEFT_INLINE void panel_f32_body(weft_dtype dtype, const void *panels, size_t n_panels,
+                                const float *x, size_t n, size_t n_cols, size_t ldx, float *y,
+                                size_t ldy) {
+    size_t bytes = weft_panel_bytes(dtype, n_cols);
+    if (dtype == WEFT_F32)
+        f32_panels(WEFT_F32, panels, bytes, n_panels, x, n, n_cols, ldx, y, ldy);
+    else if (dtype == WEFT_F16)
+        f32_panels(WEFT_F16, panels, bytes, n_panels, x, n, n_cols, ldx, y, ldy);
+    else if (dtype == WEFT_BF16)
+        f32_panels(WEFT_BF16, panels, bytes, n_panels, x, n, n_cols, ldx, y, ldy);
+    else
+        f32_blocks(dtype, panels, bytes, n_panels, x, n, n_cols, ldx, y, ldy);
+}
+
+#endif

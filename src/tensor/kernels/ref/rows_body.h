@@ -1,0 +1,88 @@
+/* Kernels along a row, after a lanes_*.h header: quantisation of activations, RMS norm, softmax.
+ * A row is padded to a multiple of 16 lanes with the neutral element. */
+#ifndef WEFT_KERNELS_ROWS_BODY_H
+#define WEFT_KERNELS_ROWS_BODY_H
+
+#include <math.h>
+#include "base/floats.h"
+#include "tensor/kernels/ref/elementwise_body.h"
+
+/* q = rint(x * (127 / amax)), |q| <= 127. A block whose amax is too small for 127 / amax to be
+ * finite (below 3.8e-37) counts as zeros. A block with a NaN or an infinity has q = 0 and d = NaN,
+ * so that every output it meets is NaN. */
+WEFT_INLINE void quantize_q8_body(const float *x, size_t n_cols, int8_t *q, float *d,
+                                  int32_t *sums) {
+    v16f magic = v16f_set1(WEFT_ROUND_MAGIC);
+    for (size_t k = 0; k < n_cols / 32; k++, x += 32, q += 32) {
+        v16f a = v16f_load(x), b = v16f_load(x + 16);
+        /* Magnitudes compare as integers, NaN being the greatest. */
+        uint32_t most =
+            (uint32_t)v16i_largest(v16i_max(v16f_bits(v16f_abs(a)), v16f_bits(v16f_abs(b))));
+        float amax = weft_float_of(most), inverse = 127.0f / amax;
+        if (most >= 0x7f800000u || weft_bits_of(inverse) >= 0x7f800000u) {
+            memset(q, 0, 32);
+            sums[k] = 0;
+            d[k] = most >= 0x7f800000u ? weft_float_of(0x7fc00000u) : 0.0f;
+            continue;
+        }
+        v16f by = v16f_set1(inverse);
+        v16i i = v16i_sub(v16f_bits(v16f_add(v16f_mul(a, by), magic)), v16f_bits(magic));
+        v16i j = v16i_sub(v16f_bits(v16f_add(v16f_mul(b, by), magic)), v16f_bits(magic));
+        v16i_store_s8(q, i);
+        v16i_store_s8(q + 16, j);
+        sums[k] = v16i_sum(v16i_add(i, j));
+        d[k] = amax / 127.0f;
+    }
+}
+
+/* x * (1 / sqrt(mean of squares + eps)), then times the weight. */
+WEFT_INLINE void rms_norm_body(const float *x, const float *weight, size_t n, float eps, float *y) {
+    v16f sum = v16f_set1(0);
+    size_t i = 0;
+    for (; i + WEFT_LANES <= n; i += WEFT_LANES) {
+        v16f v = v16f_load(x + i);
+        sum = v16f_fma(v, v, sum);
+    }
+    if (i < n) {
+        v16f v = v16f_load_part(x + i, n - i, 0);
+        sum = v16f_fma(v, v, sum);
+    }
+    float factor = 1.0f / sqrtf(v16f_sum(sum) / (float)n + eps);
+    v16f by = v16f_set1(factor);
+    for (i = 0; i + WEFT_LANES <= n; i += WEFT_LANES) {
+        v16f v = v16f_mul(v16f_load(x + i), by);
+        v16f_store(y + i, weight ? v16f_mul(v, v16f_load(weight + i)) : v);
+    }
+    for (; i < n; i++) {
+        float v = x[i] * factor;
+        y[i] = weight ? v * weight[i] : v;
+    }
+}
+
+/* e^(x - max) / sum. NaN anywhere, or nothing but -infinity, gives NaN everywhere. */
+WEFT_INLINE void softmax_body(const float *x, size_t n, float *y) {
+    v16f top = v16f_set1(-INFINITY), sum = v16f_set1(0);
+    size_t i = 0, full = n / WEFT_LANES * WEFT_LANES;
+    for (; i < full; i += WEFT_LANES)
+        top = v16f_max(top, v16f_load(x + i));
+    if (i < n)
+        top = v16f_max(top, v16f_load_part(x + i, n - i, -INFINITY));
+    v16f m = v16f_set1(v16f_largest(top));
+    for (i = 0; i < full; i += WEFT_LANES) {
+        v16f e = v16f_exp(v16f_sub(v16f_load(x + i), m));
+        sum = v16f_add(sum, e);
+        v16f_store(y + i, e);
+    }
+    if (i < n) {
+        v16f e = v16f_exp(v16f_sub(v16f_load_part(x + i, n - i, -INFINITY), m));
+        sum = v16f_add(sum, e);
+        v16f_store_part(y + i, n - i, e);
+    }
+    v16f total = v16f_set1(v16f_sum(sum));
+    for (i = 0; i < full; i += WEFT_LANES)
+        v16f_store(y + i, v16f_div(v16f_load(y + i), total));
+    if (i < n)
+        v16f_store_part(y + i, n - i, v16f_div(v16f_load_part(y + i, n - i, 0), total));
+}
+
+#endif

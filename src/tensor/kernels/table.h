@@ -1,0 +1,64 @@
+/* The kernel table: one entry an operation, one constant table a variant. All variants give the
+ * same bits; docs/numerics.md has the order of every sum. kernels.list names them all. */
+#ifndef WEFT_KERNELS_TABLE_H
+#define WEFT_KERNELS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/cpu.h"
+#include <weft/tensor.h>
+
+/* Activations quantised to int8 in blocks of 32 along the row: q = rint(x * (127 / amax)). */
+typedef struct weft_q8_rows {
+    int8_t *q;     /* [n, n_cols] */
+    float *d;      /* [n, n_cols / 32]: amax / 127 */
+    int32_t *sums; /* [n, n_cols / 32]: sum of a block's q */
+    size_t n, n_cols;
+} weft_q8_rows;
+
+typedef struct weft_kernels {
+    weft_isa isa;
+
+    /* x [n_cols] to one row of q8; n_cols a multiple of 32. */
+    void (*quantize_q8)(const float *x, size_t n_cols, int8_t *q, float *d, int32_t *sums);
+
+    /* y[t, r - row0] for rows r in [row0, row0 + 16 * n_panels) of a quantised weight:
+     * panels [n_panels] of `dtype`; x of x->n rows; y + t * ldy takes 16 * n_panels floats. */
+    void (*panel_q8)(weft_dtype dtype, const void *panels, size_t n_panels, const weft_q8_rows *x,
+                     float *y, size_t ldy);
+    /* The same with float activations x [n, n_cols] (row stride ldx) and weights of a float type,
+     * or dequantised ones: k in order, one fmaf chain an output. */
+    void (*panel_f32)(weft_dtype dtype, const void *panels, size_t n_panels, const float *x,
+                      size_t n, size_t n_cols, size_t ldx, float *y, size_t ldy);
+
+    /* Sums along a row: 16 virtual lanes (lane = index mod 16), a fixed tree at the end. */
+    void (*rms_norm)(const float *x, const float *weight /* NULL: ones */, size_t n, float eps,
+                     float *y);
+    void (*softmax)(const float *x, size_t n, float *y);
+
+    /* One query against `n` consecutive positions of a block: s[j] = dot(q, k_j). k_j at
+     * k + j * stride elements; f16 or f32. 16 virtual lanes. */
+    void (*attn_scores)(const float *q, const void *k, weft_dtype dtype, size_t stride,
+                        size_t head_dim, size_t n, float *s);
+    /* acc[i] = fmaf(p[j], v_j[i], acc[i]) for j in order. */
+    void (*attn_values)(const float *p, const void *v, weft_dtype dtype, size_t stride,
+                        size_t head_dim, size_t n, float *acc);
+
+    /* Elementwise; y may be x. */
+    void (*exp)(const float *x, size_t n, float *y);
+    void (*tanh)(const float *x, size_t n, float *y);
+    void (*silu)(const float *x, size_t n, float *y);
+    void (*gelu_tanh)(const float *x, size_t n, float *y);
+    void (*gelu_erf)(const float *x, size_t n, float *y);
+    void (*mul)(const float *a, const float *b, size_t n, float *y);
+    void (*add)(const float *a, const float *b, size_t n, float *y);
+    void (*scale)(const float *x, size_t n, float factor, float *y);
+    void (*f16_to_f32)(const uint16_t *x, size_t n, float *y);
+    void (*f32_to_f16)(const float *x, size_t n, uint16_t *y);
+} weft_kernels;
+
+/* The table of a variant that was compiled in, or NULL. Constant memory. */
+const weft_kernels *weft_kernels_of(weft_isa isa);
+
+#endif

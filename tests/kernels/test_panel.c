@@ -1,0 +1,89 @@
+/* Panels hold exactly the file's values: every row read back equals the dequantised one, rows that
+ * pad the last panel are zeros, and sizes are the file's but for the stated surplus. */
+#include "kernels_test.h"
+
+static void check(weft_dtype dtype, row_kind kind, size_t n_rows, size_t n_cols) {
+    size_t line = row_bytes(dtype, n_cols), bytes = weft_panel_bytes(dtype, n_cols);
+    uint8_t *rows = test_alloc(n_rows * line), *panel = test_alloc(bytes + 64);
+    float *want = test_alloc(4 * n_cols), *got = test_alloc(4 * n_cols);
+    for (size_t r = 0; r < n_rows; r++)
+        random_row(dtype, kind, n_cols, rows + r * line);
+    memset(panel, 0xee, bytes + 64);
+    weft_panel_pack(dtype, rows, n_rows, n_cols, panel);
+    for (size_t i = 0; i < 64; i++)
+        assert_int_equal(panel[bytes + i], 0xee);
+    for (size_t r = 0; r < 16; r++) {
+        memset(want, 0, 4 * n_cols);
+        if (r < n_rows)
+            assert_true(weft_dequantize_row(dtype, rows + r * line, n_cols, want));
+        weft_panel_row(dtype, panel, r, n_cols, got);
+        for (size_t k = 0; k < n_cols; k++)
+            if (r < n_rows ? weft_bits_of(want[k]) != weft_bits_of(got[k]) &&
+                                 !(isnan(want[k]) && isnan(got[k]))
+                           : got[k] != 0)
+                fail_msg("%s: row %zu, column %zu is %a, the file has %a", weft_dtype_name(dtype),
+                         r, k, (double)got[k], (double)want[k]);
+    }
+    free(rows);
+    free(panel);
+    free(want);
+    free(got);
+}
+
+static void test_rows_come_back(void **state) {
+    (void)state;
+    static const size_t counts[] = {1, 7, 15, 16};
+    for (size_t c = 0; c < N_ITEMS(counts); c++) {
+        for (size_t i = 0; i < N_ITEMS(quantized_types); i++)
+            for (int kind = ROW_PLAIN; kind <= ROW_BROKEN; kind++)
+                check(quantized_types[i], (row_kind)kind, counts[c],
+                      (1 + c) * weft_dtype_block(quantized_types[i]));
+        for (size_t i = 0; i < N_ITEMS(float_types); i++)
+            for (size_t n_cols = 1; n_cols < 70; n_cols += 17)
+                check(float_types[i], ROW_BROKEN, counts[c], n_cols);
+    }
+}
+
+static void test_sizes(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_ITEMS(quantized_types); i++) {
+        weft_dtype dtype = quantized_types[i];
+        size_t bytes = weft_panel_bytes(dtype, 4096), file = 16 * row_bytes(dtype, 4096);
+        assert_true(weft_panel_supported(dtype));
+        assert_true(bytes % 64 == 0 && bytes >= file && (double)bytes <= 1.03 * (double)file);
+        assert_int_equal(weft_panel_bytes(dtype, 4096 + 16), 0);
+        assert_int_equal(weft_panel_bytes(dtype, SIZE_MAX / 256 * 256), 0);
+    }
+    assert_int_equal(weft_panel_bytes(WEFT_F16, 3), 128);
+    assert_int_equal(weft_panel_bytes(WEFT_F32, SIZE_MAX / 2), 0);
+    assert_false(weft_panel_supported(WEFT_I32));
+    assert_int_equal(weft_panel_bytes(WEFT_I32, 32), 0);
+    assert_false(weft_panel_supported(WEFT_Q2_K));
+}
+
+/* Every entry of every table is filled. */
+static void test_tables(void **state) {
+    (void)state;
+    assert_non_null(weft_kernels_of(WEFT_ISA_SCALAR));
+    assert_null(weft_kernels_of(WEFT_ISA_COUNT));
+    for (int isa = 0; isa < WEFT_ISA_COUNT; isa++) {
+        const weft_kernels *k = weft_kernels_of((weft_isa)isa);
+        if (!k)
+            continue;
+        assert_int_equal(k->isa, isa);
+#define KERNEL_SCALAR(entry, name) assert_true(k->entry != NULL);
+#define KERNEL_AVX2(entry, name)
+#define KERNEL_AVX512(entry, name)
+#define KERNEL_NEON(entry, name)
+#include "tensor/kernels/kernels.list"
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_come_back),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_tables),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
