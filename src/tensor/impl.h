@@ -40,7 +40,7 @@ typedef struct weft_storage {
     void (*on_release)(void *ctx);
     void *release_ctx;
     size_t block_bytes; /* of the allocation that starts with this struct; 0 in an arena */
-    size_t data_bytes;  /* of the data's own allocation; 0 where it lies in the block or is foreign */
+    size_t data_bytes;  /* of the data's own allocation; 0: in the header's block, or foreign */
 } weft_storage;
 
 struct weft_tensor {

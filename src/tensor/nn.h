@@ -12,6 +12,13 @@ typedef enum weft_activation {
     WEFT_ACT_RELU
 } weft_activation;
 
+/* Several linears of one x, as weft_linear each: its rows are quantised once and all panels go
+ * through one loop. n <= WEFT_LINEAR_MANY; biases may be NULL, as may each of them; out[n] is NULL
+ * on failure. */
+#define WEFT_LINEAR_MANY 7
+weft_status weft_linear_many(weft_scope *s, weft_tensor *x, weft_tensor *const *weights,
+                             weft_tensor *const *biases, size_t n, weft_tensor **out);
+
 /* act(gate) * up, both [T, n_ff] f32. */
 weft_tensor *weft_gated(weft_scope *s, weft_tensor *gate, weft_tensor *up, weft_activation act);
 

@@ -1,0 +1,80 @@
+/* The only file that knows OpenBLAS. Its thread count belongs to the application. */
+#include "tensor/blas.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+#ifdef WEFT_HAVE_OPENBLAS
+#include <cblas.h>
+#endif
+
+/* Leading dimension of a factor and whether it is stored by columns; false if neither way works. */
+static bool leading(int64_t rows, int64_t cols, int64_t row, int64_t col, int64_t *ld,
+                    bool *by_columns) {
+    if (rows <= 0 || cols <= 0)
+        return false;
+    if ((col == 1 || cols == 1) && (row >= cols || rows == 1)) {
+        *ld = rows == 1 ? cols : row;
+        *by_columns = false;
+    } else if ((row == 1 || rows == 1) && (col >= rows || cols == 1)) {
+        *ld = cols == 1 ? rows : col;
+        *by_columns = true;
+    } else {
+        return false;
+    }
+    return *ld <= INT_MAX;
+}
+
+bool weft_blas_takes(int64_t rows, int64_t cols, int64_t row, int64_t col) {
+    int64_t ld;
+    bool by_columns;
+    return weft_blas_version() != NULL && rows <= INT_MAX && cols <= INT_MAX &&
+           leading(rows, cols, row, col, &ld, &by_columns);
+}
+
+#ifdef WEFT_HAVE_OPENBLAS
+
+bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft_blas_factor b,
+                       float *y) {
+    int64_t lda, ldb;
+    bool ta, tb;
+    if (m > INT_MAX || n > INT_MAX || k > INT_MAX || !leading(m, k, a.row, a.col, &lda, &ta) ||
+        !leading(k, n, b.row, b.col, &ldb, &tb))
+        return false;
+    cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
+                (blasint)m, (blasint)n, (blasint)k, 1.0f, a.data, (blasint)lda, b.data,
+                (blasint)ldb, 0.0f, y, (blasint)n);
+    return true;
+}
+
+void weft_blas_set_threads(int n) {
+    if (n >= 1)
+        openblas_set_num_threads(n);
+}
+
+const char *weft_blas_version(void) {
+#ifdef OPENBLAS_VERSION /* " OpenBLAS 0.3.21 " */
+    static const char name[] = OPENBLAS_VERSION;
+    return name[0] == ' ' ? name + 1 : name;
+#else
+    return "OpenBLAS";
+#endif
+}
+
+#else
+
+bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft_blas_factor b,
+                       float *y) {
+    (void)m, (void)n, (void)k, (void)a, (void)b, (void)y;
+    return false;
+}
+
+void weft_blas_set_threads(int n) {
+    (void)n;
+}
+
+const char *weft_blas_version(void) {
+    return NULL;
+}
+
+#endif

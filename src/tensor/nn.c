@@ -1,0 +1,108 @@
+/* Fused elementwise pieces of a layer: the gate of an MLP and the soft cap. */
+#include "tensor/nn.h"
+#include "tensor/walk.h"
+
+#include <math.h>
+
+typedef struct nn_job {
+    weft_walk walk;
+    const weft_kernels *k;
+    weft_activation act;
+    float cap;
+} nn_job;
+
+static void gate_run(const nn_job *j, const float *gate, const float *up, size_t n, float *y) {
+    switch (j->act) {
+    case WEFT_ACT_SILU:
+        j->k->silu(gate, n, y);
+        break;
+    case WEFT_ACT_GELU_TANH:
+        j->k->gelu_tanh(gate, n, y);
+        break;
+    case WEFT_ACT_GELU_ERF:
+        j->k->gelu_erf(gate, n, y);
+        break;
+    case WEFT_ACT_RELU:
+        for (size_t i = 0; i < n; i++)
+            y[i] = gate[i] < 0 ? 0 : gate[i];
+        break;
+    }
+    j->k->mul(y, up, n, y);
+}
+
+static void cap_run(const nn_job *j, const float *x, size_t n, float *y) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] / j->cap;
+    j->k->tanh(y, n, y);
+    j->k->scale(y, n, j->cap, y);
+}
+
+static void nn_tiles(void *ctx, size_t begin, size_t end, int thread) {
+    const nn_job *j = ctx;
+    const weft_walk *w = &j->walk;
+    (void)thread;
+    _Alignas(64) float in[2][WEFT_TILE], result[WEFT_TILE];
+    for (size_t t = begin; t < end; t++) {
+        weft_tile_at at;
+        weft_walk_tile(w, t, &at);
+        size_t n = at.rows * at.cols;
+        const float *x = weft_tile_load(w, &at, 1, in[0]);
+        float *y = weft_tile_result(w, &at, result);
+        if (w->n == 3)
+            gate_run(j, x, weft_tile_load(w, &at, 2, in[1]), n, y);
+        else
+            cap_run(j, x, n, y);
+        weft_tile_store(w, &at, y);
+    }
+}
+
+static weft_tensor *run_nn(weft_scope *s, const char *name, nn_job *j, weft_tensor *const *inputs,
+                           int n_inputs) {
+    for (int i = 0; i < n_inputs; i++) {
+        if (!weft_op_plain(s, name, inputs[i]))
+            return NULL;
+        if (inputs[i]->dtype != WEFT_F32)
+            return weft_scope_fail(s, WEFT_E_DTYPE, name, "%s: f32 is needed",
+                                   weft_dtype_name(inputs[i]->dtype));
+        if (i > 0 && !weft_op_same_shape(s, name, inputs[0], inputs[i]))
+            return NULL;
+    }
+    const weft_tensor *x = inputs[0];
+    weft_tensor *y = weft_scope_new(s, name, WEFT_F32, x->rank, x->dims);
+    weft_op op;
+    if (y == NULL || !weft_op_begin(&op, s, name, inputs, (size_t)n_inputs))
+        return NULL;
+    j->k = weft_scope_kernels(s);
+    void *data[3] = {weft_tensor_data(y)};
+    const int64_t *strides[3] = {y->strides};
+    size_t items[3] = {4, 4, 4};
+    for (int i = 0; i < n_inputs; i++) {
+        data[i + 1] = weft_tensor_data(inputs[i]);
+        strides[i + 1] = inputs[i]->strides;
+    }
+    weft_walk_init(&j->walk, x->rank, x->dims, n_inputs + 1, data, strides, items);
+    if (j->walk.n_tiles > 0) /* an activation is worth several plain steps */
+        weft_op_loop(s, j->walk.n_tiles, 4 * j->walk.tile_rows * j->walk.tile_cols, nn_tiles, j);
+    weft_op_end(&op);
+    return y;
+}
+
+weft_tensor *weft_gated(weft_scope *s, weft_tensor *gate, weft_tensor *up, weft_activation act) {
+    weft_tensor *inputs[] = {gate, up};
+    if (!weft_scope_ready(s, "gated", inputs, 2))
+        return NULL;
+    if ((unsigned)act > WEFT_ACT_RELU)
+        return weft_scope_fail(s, WEFT_E_ARGUMENT, "gated", "unknown activation %d", (int)act);
+    nn_job j = {.act = act};
+    return run_nn(s, "gated", &j, inputs, 2);
+}
+
+weft_tensor *weft_softcap(weft_scope *s, weft_tensor *x, float cap) {
+    if (!weft_scope_ready(s, "softcap", &x, 1))
+        return NULL;
+    if (!(cap > 0) || isinf(cap))
+        return weft_scope_fail(s, WEFT_E_ARGUMENT, "softcap", "cap %g is not above 0 and finite",
+                               (double)cap);
+    nn_job j = {.cap = cap};
+    return run_nn(s, "softcap", &j, &x, 1);
+}

@@ -1,0 +1,202 @@
+/* Attention over a cache in blocks against naive f64, and the same bits however the work is cut. */
+#include "ops_test.h"
+
+typedef struct setting {
+    int64_t n_head, n_kv, dim, dim_v;
+    int32_t block, n_blocks, length; /* positions in the cache */
+    weft_dtype type;
+    float softcap;
+    int32_t window;
+} setting;
+
+typedef struct problem {
+    weft_tensor *q, *k, *v; /* q [length, n_head, dim]: a query at each position */
+    int32_t *blocks;        /* out of order */
+    weft_attn_row *rows;
+    weft_attn_params params;
+} problem;
+
+static problem make_problem(fixture *f, const setting *c) {
+    problem p;
+    int64_t capacity = (int64_t)c->block * c->n_blocks;
+    int64_t q[] = {c->length, c->n_head, c->dim}, k[] = {capacity, c->n_kv, c->dim};
+    int64_t v[] = {capacity, c->n_kv, c->dim_v};
+    p.q = random_packed(f, WEFT_F32, 3, q);
+    p.k = random_packed(f, c->type, 3, k);
+    p.v = random_packed(f, c->type, 3, v);
+    p.blocks = malloc((size_t)c->n_blocks * sizeof *p.blocks);
+    for (int32_t i = 0; i < c->n_blocks; i++)
+        p.blocks[i] = i;
+    for (int32_t i = c->n_blocks - 1; i > 0; i--) {
+        int32_t other = (int32_t)rng_below(&f->rng, i + 1), swap = p.blocks[i];
+        p.blocks[i] = p.blocks[other];
+        p.blocks[other] = swap;
+    }
+    p.rows = malloc((size_t)c->length * sizeof *p.rows);
+    for (int32_t i = 0; i < c->length; i++)
+        p.rows[i] = (weft_attn_row){p.blocks, i};
+    p.params = (weft_attn_params){0.3f, c->softcap, c->window, c->block};
+    return p;
+}
+static void free_problem(problem *p) {
+    free(p->blocks);
+    free(p->rows);
+}
+
+static void check_against_naive(const setting *c, const problem *p, weft_tensor *y) {
+    double *q = elements(p->q), *k = elements(p->k), *v = elements(p->v), *r = elements(y);
+    double *score = malloc((size_t)c->length * sizeof *score);
+    for (int32_t i = 0; i < c->length; i++)
+        for (int64_t h = 0; h < c->n_head; h++) {
+            int64_t kv = h / (c->n_head / c->n_kv);
+            double sum = 0;
+            for (int32_t j = 0; j <= i; j++) {
+                int64_t at = (int64_t)p->blocks[j / c->block] * c->block + j % c->block;
+                double dot = 0;
+                for (int64_t d = 0; d < c->dim; d++)
+                    dot +=
+                        q[(i * c->n_head + h) * c->dim + d] * k[(at * c->n_kv + kv) * c->dim + d];
+                dot *= p->params.scale;
+                if (c->softcap > 0)
+                    dot = c->softcap * tanh(dot / c->softcap);
+                bool seen = c->window == 0 || i - c->window < j;
+                score[j] = seen ? exp(dot) : 0;
+                sum += score[j];
+            }
+            for (int64_t d = 0; d < c->dim_v; d++) {
+                double want = 0;
+                for (int32_t j = 0; j <= i; j++) {
+                    int64_t at = (int64_t)p->blocks[j / c->block] * c->block + j % c->block;
+                    want += score[j] / sum * v[(at * c->n_kv + kv) * c->dim_v + d];
+                }
+                size_t e = (size_t)((i * c->n_head + h) * c->dim_v + d);
+                assert_close(r[e], want, 1e-5, "attention", e);
+            }
+        }
+    free(q), free(k), free(v), free(r), free(score);
+}
+
+static const setting settings[] = {
+    {6, 2, 32, 32, 16, 12, 180, WEFT_F32, 0, 0},   {9, 3, 64, 64, 64, 5, 300, WEFT_F16, 0, 0},
+    {4, 4, 16, 16, 8, 30, 200, WEFT_F32, 0, 50},   {8, 2, 24, 40, 16, 12, 170, WEFT_F16, 20, 33},
+    {3, 1, 80, 80, 32, 4, 100, WEFT_F32, 1.5f, 1}, {2, 1, 7, 5, 4, 9, 33, WEFT_F16, 0, 4},
+};
+#define N_SETTINGS (sizeof settings / sizeof settings[0])
+
+static void test_against_naive(void **state) {
+    fixture *f = *state;
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        problem p = make_problem(f, &settings[i]);
+        weft_tensor *y = weft_attention(f->s, p.q, p.k, p.v, p.rows, &p.params);
+        scope_ok(f->s);
+        assert_int_equal(weft_tensor_dim(y, 1), settings[i].n_head * settings[i].dim_v);
+        check_against_naive(&settings[i], &p, y);
+        free_problem(&p);
+        assert_weft_ok(weft_scope_reset(f->s));
+    }
+}
+
+static void test_same_bits_for_threads_and_steps(void **state) {
+    fixture *one = *state, *four = open_fixture(4, WEFT_NUMBERS_DEFAULT);
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        problem p = make_problem(one, &settings[i]);
+        size_t length = (size_t)settings[i].length;
+        weft_tensor *y = weft_attention(one->s, p.q, p.k, p.v, p.rows, &p.params);
+        assert_same_bits(weft_attention(four->s, p.q, p.k, p.v, p.rows, &p.params), y);
+        for (size_t at = 0, n; at < length; at += n) { /* one by one, then in uneven pieces */
+            n = at < 5 || at + 3 > length ? 1 : 1 + (size_t)rng_below(&one->rng, 40);
+            n = at + n > length ? length - at : n;
+            weft_scope *s = at % 2 ? four->s : one->s;
+            weft_tensor *q = weft_tensor_narrow(s, p.q, 0, at, n);
+            weft_tensor *part = weft_attention(s, q, p.k, p.v, p.rows + at, &p.params);
+            scope_ok(s);
+            assert_same_bits(part, weft_tensor_narrow(s, y, 0, at, n));
+        }
+        scope_ok(four->s);
+        free_problem(&p);
+        assert_weft_ok(weft_scope_reset(four->s));
+        assert_weft_ok(weft_scope_reset(one->s));
+    }
+    close_fixture(four);
+}
+
+static void test_rows_of_several_sequences(void **state) {
+    fixture *f = *state;
+    setting c = settings[0];
+    problem p = make_problem(f, &c);
+    int32_t a[] = {3, 1, 7, 2}, b[] = {5, 0, 4};
+    weft_attn_row rows[] = {{a, 60}, {b, 20}, {a, 61}, {b, -1}, {b, 47}};
+    weft_tensor *q = weft_tensor_narrow(f->s, p.q, 0, 0, 5);
+    weft_tensor *y = weft_attention(f->s, q, p.k, p.v, rows, &p.params);
+    scope_ok(f->s);
+    for (size_t i = 0; i < 5; i++) {
+        weft_tensor *alone = weft_attention(f->s, weft_tensor_narrow(f->s, q, 0, i, 1), p.k, p.v,
+                                            rows + i, &p.params);
+        assert_same_bits(alone, weft_tensor_narrow(f->s, y, 0, i, 1));
+    }
+    double *v = elements(y);
+    for (int64_t i = 0; i < c.n_head * c.dim_v; i++)
+        assert_true(v[3 * c.n_head * c.dim_v + i] == 0); /* no visible key */
+    free(v);
+    free_problem(&p);
+}
+
+static void test_strided_queries(void **state) {
+    fixture *f = *state;
+    problem p = make_problem(f, &settings[0]);
+    weft_tensor *y = weft_attention(f->s, p.q, p.k, p.v, p.rows, &p.params);
+    weft_tensor *turned = weft_tensor_transpose(
+        f->s, weft_tensor_copy(f->s, weft_tensor_transpose(f->s, p.q, 0, 2)), 0, 2);
+    assert_same_bits(weft_attention(f->s, turned, p.k, p.v, p.rows, &p.params), y);
+    free_problem(&p);
+}
+
+static void test_no_rows_and_refusals(void **state) {
+    fixture *f = *state;
+    weft_scope *s = f->s;
+    setting c = settings[0];
+    problem p = make_problem(f, &c);
+    weft_tensor *none =
+        weft_attention(s, weft_tensor_narrow(s, p.q, 0, 0, 0), p.k, p.v, p.rows, &p.params);
+    scope_ok(s);
+    assert_true(weft_tensor_dim(none, 0) == 0 && weft_tensor_dim(none, 1) == 6 * 32);
+    int32_t far = p.blocks[2];
+    p.blocks[2] = 12;
+    weft_tensor *q = weft_tensor_retain(p.q), *k = weft_tensor_retain(p.k),
+                *v = weft_tensor_retain(p.v);
+    scope_failed(s, weft_attention(s, q, k, v, p.rows, &p.params), WEFT_E_RANGE, "block 2",
+                 "is 12, the cache has 12");
+    p.blocks[2] = far;
+    scope_failed(s, weft_attention(s, q, weft_tensor_narrow(s, k, 1, 0, 1), v, p.rows, &p.params),
+                 WEFT_E_SHAPE, "attention: q [180, 6, 32], k [192, 1, 32]", "n_head_kv");
+    scope_failed(s, weft_attention(s, weft_cast(s, q, WEFT_F16), k, v, p.rows, &p.params),
+                 WEFT_E_DTYPE, "q is f16", "f32");
+    scope_failed(
+        s, weft_attention(s, q, weft_tensor_slice(s, k, 0, 191, -1, -1), v, p.rows, &p.params),
+        WEFT_E_NOT_CONTIGUOUS, "k", "[192, 2, 32]");
+    scope_failed(s, weft_attention(s, q, k, v, NULL, &p.params), WEFT_E_NULL, "rows", "");
+    weft_attn_params bad = p.params;
+    bad.block_size = 0;
+    scope_failed(s, weft_attention(s, q, k, v, p.rows, &bad), WEFT_E_ARGUMENT, "block_size 0", "");
+    weft_tensor_release(&q);
+    weft_tensor_release(&k);
+    weft_tensor_release(&v);
+    free_problem(&p);
+}
+
+static int setup_one_thread(void **state) {
+    *state = open_fixture(1, WEFT_NUMBERS_DEFAULT);
+    return 0;
+}
+
+int main(void) {
+#define T(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_against_naive, setup_two_threads),
+        T(test_same_bits_for_threads_and_steps, setup_one_thread),
+        T(test_rows_of_several_sequences, setup_two_threads),
+        T(test_strided_queries, setup_two_threads),
+        T(test_no_rows_and_refusals, setup_two_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
