@@ -20,11 +20,17 @@ typedef struct weft_source {
     char *tokenizer_json; /* HF: the file's bytes; NULL if absent */
     size_t tokenizer_json_bytes;
     /* HF: tokenizer_config.json's and generation_config.json's members are in the metadata under
-     * "tokenizer_config." and "generation_config."; chat_template.jinja as "chat_template". */
+     * "tokenizer_config." and "generation_config."; chat_template.jinja as "chat_template". Members
+     * that are null are absent. __metadata__ of the weights' file is under "safetensors.". */
+    struct weft_shard **shards; /* the mapped files; NULL in mode COPY */
+    size_t n_shards, shards_room;
+    uint64_t *offsets; /* of tensor i of `weights` as opened, in its file */
+    size_t n_offsets, offsets_room;
 } weft_source;
 
-/* `path` as in weft_model_open. `copy`: read into memory instead of mapping. `progress` may be
- * NULL. On failure *out is zeroed and nothing is held. */
+/* `path` as in weft_model_open; one safetensors file of a folder, or its index, stands for the
+ * folder (with the weights of that file only). `copy`: read into memory instead of mapping.
+ * `progress` may be NULL. On failure *out is zeroed and nothing is held. */
 weft_status weft_source_open(weft_engine *engine, const char *path, bool copy,
                              weft_progress_fn progress, void *progress_ctx, weft_source *out);
 void weft_source_close(weft_source *source);
