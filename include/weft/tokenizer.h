@@ -29,8 +29,10 @@ typedef struct weft_tokenize_options {
 
 /* Text of `n_bytes` (any bytes; invalid UTF-8 goes through byte tokens) to ids. *out is allocated
  * by the tokeniser's allocator and freed with weft_tokens_free. Time O(n log n). `text` may be NULL
- * if n_bytes is 0. Errors: WEFT_E_NULL, _MEMORY, _UNSUPPORTED (a byte the vocabulary cannot
- * express). */
+ * if n_bytes is 0. A text that begins with a parsed BOS gets no second one. Bytes that a byte-level
+ * vocabulary lacks are passed over, as by the published tokenisers. Errors: WEFT_E_NULL, _MEMORY,
+ * _OVERFLOW (over 2^29 bytes), _UNSUPPORTED (a character that the vocabulary cannot express, or a
+ * pattern of the file that takes too much work). */
 WEFT_API weft_status weft_tokenize(const weft_tokenizer *tokenizer, const char *text,
                                    size_t n_bytes, weft_tokenize_options options, int32_t **out,
                                    size_t *n_out);
@@ -52,7 +54,7 @@ typedef struct weft_detok {
 
 /* Room for what one token can release: weft_token_bytes' length + 8. Writes at most `room` bytes,
  * gives the number written. Bytes that cannot be UTF-8 are handed out as U+FFFD when `replace`,
- * else as they are. */
+ * else as they are; with less room than 3 * length + 12 some become '?' instead. */
 WEFT_API size_t weft_detok_next(const weft_tokenizer *tokenizer, weft_detok *state, int32_t id,
                                 bool show_special, bool replace, char *out, size_t room);
 /* What is still held back (at most 8 bytes, or their replacement, at most 24). */

@@ -1,0 +1,203 @@
+/* normalizer, pre_tokenizer and decoder of a tokenizer.json. Whatever is not known here is refused
+ * by its name: a step left out would give wrong ids without a word. */
+#include <string.h>
+#include "text/from_json.h"
+
+#define SPACE_MARK "\xe2\x96\x81"
+#define STEPS_MAX 16
+
+const char *weft_component_type(const weft_json *component) {
+    size_t n;
+    const weft_json *type = weft_json_get(component, "type");
+    const char *text = type ? weft_json_string(type, &n) : NULL;
+    return text && strlen(text) == n ? text : "";
+}
+
+bool weft_json_is(const weft_json *object, const char *name, const char *text) {
+    size_t n;
+    const weft_json *v = weft_json_get(object, name);
+    const char *s = v ? weft_json_string(v, &n) : NULL;
+    return s && n == strlen(text) && memcmp(s, text, n) == 0;
+}
+
+weft_status weft_json_unknown(const char *what, const weft_json *component) {
+    return weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.json: %s \"%s\" is not supported", what,
+                     weft_component_type(component));
+}
+
+static bool absent(const weft_json *v) {
+    return !v || weft_json_type_of(v) == WEFT_JSON_NULL;
+}
+
+/* The steps of a component: itself, or those of a Sequence (one level). */
+static weft_status steps_of(const char *what, const char *list, const weft_json *component,
+                            const weft_json **steps, size_t *n) {
+    *n = 0;
+    if (absent(component))
+        return WEFT_OK;
+    if (weft_json_type_of(component) != WEFT_JSON_OBJECT)
+        return weft_fail(WEFT_E_FORMAT, "tokenizer.json: %s is no object", what);
+    if (strcmp(weft_component_type(component), "Sequence") != 0) {
+        steps[(*n)++] = component;
+        return WEFT_OK;
+    }
+    const weft_json *items = weft_json_get(component, list);
+    if (!items || weft_json_type_of(items) != WEFT_JSON_ARRAY)
+        return weft_fail(WEFT_E_FORMAT, "tokenizer.json: %s: a Sequence without %s", what, list);
+    if (weft_json_length(items) > STEPS_MAX)
+        return weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.json: %s: more than %d steps", what,
+                         STEPS_MAX);
+    for (size_t i = 0; i < weft_json_length(items); i++) {
+        steps[*n] = weft_json_item(items, i);
+        if (absent(steps[*n]) || weft_json_type_of(steps[*n]) != WEFT_JSON_OBJECT)
+            return weft_fail(WEFT_E_FORMAT, "tokenizer.json: %s: step %zu is no object", what, i);
+        ++*n;
+    }
+    return WEFT_OK;
+}
+
+static weft_status read_normalizer(const weft_json *component, weft_json_scheme *s) {
+    const weft_json *steps[STEPS_MAX];
+    size_t n;
+    weft_status status = steps_of("normalizer", "normalizers", component, steps, &n);
+    for (size_t i = 0; status == WEFT_OK && i < n; i++) {
+        const char *type = weft_component_type(steps[i]);
+        if (strcmp(type, "NFC") == 0) {
+            s->nfc = true;
+        } else if (strcmp(type, "Prepend") == 0 && weft_json_is(steps[i], "prepend", SPACE_MARK)) {
+            s->at_start = s->at_fragments = true;
+        } else if (strcmp(type, "Replace") == 0 &&
+                   weft_json_is(weft_json_get(steps[i], "pattern"), "String", " ") &&
+                   weft_json_is(steps[i], "content", SPACE_MARK)) {
+            s->marks_spaces = true;
+        } else {
+            status = weft_json_unknown("normalizer", steps[i]);
+        }
+    }
+    if (status == WEFT_OK && s->at_start && !s->marks_spaces)
+        status = weft_fail(WEFT_E_UNSUPPORTED,
+                           "tokenizer.json: normalizer \"Prepend\" without \"Replace\"");
+    return status;
+}
+
+static weft_status add_pattern(const weft_allocator *a, weft_pretok *pre, const char *pattern) {
+    return weft_pretok_add(a, pre, pattern, strlen(pattern));
+}
+
+static weft_status read_split(const weft_allocator *a, const weft_json *step, weft_json_scheme *s,
+                              weft_pretok *pre) {
+    const weft_json *pattern = weft_json_get(step, "pattern");
+    const weft_json *regex = weft_json_get(pattern, "Regex");
+    size_t n = 0;
+    const char *text = regex ? weft_json_string(regex, &n) : NULL;
+    /* Spaces are marks by then: nothing is left to split at. */
+    if (!text && s->marks_spaces && weft_json_is(pattern, "String", " "))
+        return WEFT_OK;
+    if (!text)
+        return weft_fail(WEFT_E_UNSUPPORTED,
+                         "tokenizer.json: pre_tokenizer \"Split\" without a Regex");
+    bool removes = weft_json_is(step, "behavior", "Removed");
+    bool inverted = weft_json_get(step, "invert") && weft_json_bool(weft_json_get(step, "invert"));
+    /* Removing the inverse of a pattern that covers all text is how some files spell Isolated. */
+    if (!(weft_json_is(step, "behavior", "Isolated") && !inverted) && !(removes && inverted))
+        return weft_fail(WEFT_E_UNSUPPORTED,
+                         "tokenizer.json: pre_tokenizer \"Split\" with another behavior than "
+                         "Isolated");
+    return weft_pretok_add(a, pre, text, n);
+}
+
+static weft_status read_metaspace(const weft_allocator *a, const weft_json *step,
+                                  weft_json_scheme *s, weft_pretok *pre) {
+    const weft_json *old = weft_json_get(step, "add_prefix_space");
+    const weft_json *split = weft_json_get(step, "split");
+    if (!weft_json_is(step, "replacement", SPACE_MARK))
+        return weft_fail(WEFT_E_UNSUPPORTED,
+                         "tokenizer.json: pre_tokenizer \"Metaspace\" with another replacement");
+    s->marks_spaces = true;
+    if (weft_json_is(step, "prepend_scheme", "first"))
+        s->at_start = true;
+    else if (weft_json_is(step, "prepend_scheme", "always") ||
+             (!weft_json_get(step, "prepend_scheme") && (!old || weft_json_bool(old))))
+        s->at_start = s->at_fragments = true;
+    /* Each mark begins a piece, unless split is false. */
+    if (!split || weft_json_bool(split))
+        return add_pattern(a, pre, SPACE_MARK "[^" SPACE_MARK "]*|[^" SPACE_MARK "]+");
+    return WEFT_OK;
+}
+
+static weft_status read_pre_step(const weft_allocator *a, const weft_json *step,
+                                 weft_json_scheme *s, weft_pretok *pre) {
+    const char *type = weft_component_type(step);
+    if (strcmp(type, "ByteLevel") == 0) {
+        const weft_json *prefix = weft_json_get(step, "add_prefix_space");
+        const weft_json *regex = weft_json_get(step, "use_regex");
+        s->byte_level = true;
+        if (!prefix || weft_json_bool(prefix)) {
+            if (pre->n) /* it would stand in front of every piece */
+                return weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.json: pre_tokenizer \"ByteLevel\" "
+                                                     "with add_prefix_space after another step");
+            s->at_start = s->at_fragments = true;
+        }
+        return !regex || weft_json_bool(regex) ? add_pattern(a, pre, weft_pretok_gpt2()) : WEFT_OK;
+    }
+    if (strcmp(type, "Digits") == 0) {
+        const weft_json *single = weft_json_get(step, "individual_digits");
+        return add_pattern(a, pre, single && weft_json_bool(single) ? "\\p{N}" : "\\p{N}+");
+    }
+    if (strcmp(type, "Punctuation") == 0 && weft_json_is(step, "behavior", "Contiguous"))
+        return add_pattern(a, pre, "[\\p{P}$+<=>^`|~]+");
+    if (strcmp(type, "Punctuation") == 0 &&
+        (!weft_json_get(step, "behavior") || weft_json_is(step, "behavior", "Isolated")))
+        return add_pattern(a, pre, "[\\p{P}$+<=>^`|~]");
+    if (strcmp(type, "Split") == 0)
+        return read_split(a, step, s, pre);
+    if (strcmp(type, "Metaspace") == 0)
+        return read_metaspace(a, step, s, pre);
+    return weft_json_unknown("pre_tokenizer", step);
+}
+
+static weft_status read_pre_tokenizer(const weft_allocator *a, const weft_json *component,
+                                      weft_json_scheme *s, weft_pretok *pre) {
+    const weft_json *steps[STEPS_MAX];
+    size_t n;
+    weft_status status = steps_of("pre_tokenizer", "pretokenizers", component, steps, &n);
+    for (size_t i = 0; status == WEFT_OK && i < n; i++)
+        status = read_pre_step(a, steps[i], s, pre);
+    return status;
+}
+
+/* Decoders only undo what the other steps did; what they drop at the start is of interest. */
+static weft_status read_decoder(const weft_json *component, weft_json_scheme *s) {
+    const weft_json *steps[STEPS_MAX];
+    size_t n;
+    weft_status status = steps_of("decoder", "decoders", component, steps, &n);
+    for (size_t i = 0; status == WEFT_OK && i < n; i++) {
+        const char *type = weft_component_type(steps[i]);
+        if (strcmp(type, "Strip") == 0 && weft_json_is(steps[i], "content", " "))
+            s->drops_space = weft_json_integer(weft_json_get(steps[i], "start")) == 1;
+        else if (strcmp(type, "Metaspace") == 0)
+            s->drops_space = s->at_start;
+        else if (strcmp(type, "Replace") == 0 && weft_json_is(steps[i], "content", " ") &&
+                 weft_json_is(weft_json_get(steps[i], "pattern"), "String", SPACE_MARK))
+            continue;
+        else if (strcmp(type, "ByteLevel") != 0 && strcmp(type, "ByteFallback") != 0 &&
+                 strcmp(type, "Fuse") != 0)
+            status = weft_json_unknown("decoder", steps[i]);
+    }
+    return status;
+}
+
+weft_status weft_json_scheme_read(const weft_allocator *a, const weft_json *root,
+                                  weft_json_scheme *s, weft_pretok *pre) {
+    memset(s, 0, sizeof *s);
+    weft_status status = read_normalizer(weft_json_get(root, "normalizer"), s);
+    if (status == WEFT_OK)
+        status = read_pre_tokenizer(a, weft_json_get(root, "pre_tokenizer"), s, pre);
+    if (status == WEFT_OK)
+        status = read_decoder(weft_json_get(root, "decoder"), s);
+    if (status == WEFT_OK && s->byte_level && s->marks_spaces)
+        status = weft_fail(WEFT_E_UNSUPPORTED,
+                           "tokenizer.json: ByteLevel together with marks for spaces");
+    pre->nfc = s->nfc;
+    return status;
+}

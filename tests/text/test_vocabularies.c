@@ -1,0 +1,136 @@
+/* Published vocabularies against published ids: the texts of ../shared/tokenizer. */
+#include "text/fixture.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "loader/loader.h"
+
+#define DIR WEFT_SHARED_DIR "/tokenizer/"
+
+static weft_engine *engine;
+
+static weft_tokenizer *open_file(const char *path) {
+    weft_source source;
+    weft_tokenizer *t = NULL;
+    assert_weft_ok(weft_source_open(engine, path, false, NULL, NULL, &source));
+    assert_weft_ok(weft_tokenizer_from_gguf(engine, source.metadata, NULL, -1, &t));
+    weft_source_close(&source);
+    return t;
+}
+
+static weft_json *line_json(const char *line, size_t n) {
+    weft_json *root = NULL;
+    assert_weft_ok(weft_json_parse(line, n, "line", &root));
+    return root;
+}
+
+/* Ids of one text; gives whether they are the expected ones. */
+static bool same_ids(const weft_tokenizer *t, const char *text, size_t n_text, bool special,
+                     const weft_json *want) {
+    int32_t *ids = NULL;
+    size_t n = 0;
+    weft_tokenize_options options = {.parse_special = special, .add_special = false};
+    assert_weft_ok(weft_tokenize(t, text, n_text, options, &ids, &n));
+    bool same = n == weft_json_length(want);
+    for (size_t i = 0; same && i < n; i++)
+        same = ids[i] == weft_json_integer(weft_json_item(want, i));
+    weft_tokens_free(t, ids, n);
+    return same;
+}
+
+/* The text of the line with this id; the expectations follow hard.txt's order, so *cursor only goes
+ * on. */
+static weft_json *hard_text(const weft_mapping *hard, size_t *cursor, const char *id,
+                            const char **text, size_t *n_text) {
+    const char *begin = (const char *)hard->data;
+    while (*cursor < hard->size_bytes) {
+        const char *at = begin + *cursor, *stop = memchr(at, '\n', hard->size_bytes - *cursor);
+        size_t n = stop ? (size_t)(stop - at) : hard->size_bytes - *cursor, n_id = 0;
+        weft_json *line = line_json(at, n);
+        *cursor += n + 1;
+        if (strcmp(weft_json_string(weft_json_get(line, "id"), &n_id), id) == 0) {
+            *text = weft_json_string(weft_json_get(line, "text"), n_text);
+            return line;
+        }
+        weft_json_free(&line);
+    }
+    fail_msg("hard.txt has no %s", id);
+    return NULL;
+}
+
+static void check_hard(const weft_tokenizer *t, const char *name) {
+    char path[512];
+    weft_mapping hard, want;
+    snprintf(path, sizeof path, DIR "hard-expected/ggml-vocab-%s.jsonl", name);
+    assert_weft_ok(weft_file_map(DIR "hard.txt", &hard));
+    assert_weft_ok(weft_file_map(path, &want));
+    const char *at = (const char *)want.data, *end = at + want.size_bytes;
+    size_t checked = 0, cursor = 0;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at)), *text = "";
+        size_t n = (size_t)((stop ? stop : end) - at), n_text = 0, n_id;
+        weft_json *line = line_json(at, n);
+        const char *id = weft_json_string(weft_json_get(line, "id"), &n_id);
+        weft_json *source = hard_text(&hard, &cursor, id, &text, &n_text);
+        const weft_json *special = weft_json_get(line, "ids_special");
+        if (!same_ids(t, text, n_text, false, weft_json_get(line, "ids")) ||
+            (special && !same_ids(t, text, n_text, true, special)))
+            fail_msg("%s: %s has other ids", name, id);
+        weft_json_free(&source);
+        weft_json_free(&line);
+        at += n + 1;
+        checked++;
+    }
+    assert_true(checked > 100);
+    weft_file_unmap(&hard);
+    weft_file_unmap(&want);
+}
+
+static void vocabulary(void **state) {
+    const char *name = *state;
+    char path[512];
+    snprintf(path, sizeof path, DIR "ggml-vocab-%s.gguf", name);
+    skip_without(path);
+    weft_tokenizer *t = open_file(path);
+    check_hard(t, name);
+    weft_tokenizer_release(&t);
+}
+
+/* Failures of other engines, with the right values. */
+static void known_failures(void **state) {
+    (void)state;
+    skip_without(DIR "ggml-vocab-llama-bpe.gguf");
+    weft_tokenizer *t = open_file(DIR "ggml-vocab-llama-bpe.gguf");
+    expect_ids(t, " Vi\xe1\xbb\x87t", 7, false, false, IDS(101798));
+    expect_round_trip(t, "\xe6\xad", 2);
+    weft_tokenizer_release(&t);
+    t = open_file(DIR "ggml-vocab-gemma-4.gguf");
+    /* "text", not " text": no space is added after a special token. */
+    expect_ids(t, "<pad>text<eos>", 14, true, false, IDS(0, 1005, 1));
+    expect_round_trip(t, "\xe6\xad\n\n a", 6);
+    weft_tokenizer_release(&t);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    engine = make_engine(NULL);
+    return engine ? 0 : -1;
+}
+static int tear_down(void **state) {
+    (void)state;
+    weft_engine_release(&engine);
+    return 0;
+}
+
+#define VOCABULARY(name)                                                                           \
+    { name, vocabulary, NULL, NULL, (void *)(uintptr_t)name }
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        VOCABULARY("gpt-2"),        VOCABULARY("llama-bpe"),
+        VOCABULARY("llama-spm"),    VOCABULARY("phi-3"),
+        VOCABULARY("gemma-4"),      VOCABULARY("falcon"),
+        VOCABULARY("deepseek-llm"), cmocka_unit_test(known_failures),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
