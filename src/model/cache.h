@@ -13,7 +13,8 @@
 typedef struct weft_cache weft_cache;
 
 typedef struct weft_cache_options {
-    int32_t n_positions; /* shared by all sequences; rounded up to whole blocks */
+    int32_t n_positions; /* shared by all sequences; rounded up to whole blocks, and one block more
+                            for each sequence beyond the first */
     weft_dtype type;     /* WEFT_F16 or WEFT_F32 */
     int32_t n_sequences; /* that may live at once, >= 1 */
 } weft_cache_options;

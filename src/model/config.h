@@ -1,0 +1,43 @@
+/* Reading hyper-parameters by key, whatever the spelling: finds the name that the file uses, checks
+ * type and range, and says in errors how the file spells it. Internal to src/model. */
+#ifndef WEFT_MODEL_CONFIG_H
+#define WEFT_MODEL_CONFIG_H
+
+#include "model/arch.h"
+
+#define WEFT_CONFIG_NAME 192
+
+typedef struct weft_config {
+    const weft_metadata *metadata;
+    const weft_arch *arch;
+    weft_spelling spelling;
+} weft_config;
+
+/* The name of `key` in this file: of its spellings the one that is there, else the first. True when
+ * it is there; `name` is "" when this kind of file does not have the key at all. */
+bool weft_config_name(const weft_config *c, weft_key key, char name[WEFT_CONFIG_NAME]);
+
+/* Each leaves *out alone and gives WEFT_OK when an optional key is absent. A missing required key,
+ * a wrong type or a value outside of [low, high] is WEFT_E_FORMAT. */
+weft_status weft_config_i32(const weft_config *c, weft_key key, bool required, int64_t low,
+                            int64_t high, int32_t *out);
+weft_status weft_config_f64(const weft_config *c, weft_key key, bool required, double low,
+                            double high, double *out);
+weft_status weft_config_bool(const weft_config *c, weft_key key, bool *out);
+/* NULL when absent. */
+weft_status weft_config_string(const weft_config *c, weft_key key, const char **out);
+
+/* A failure about `name` of this file: "llama.block_count: …" or "config.json: hidden_size: …". */
+__attribute__((format(printf, 4, 5))) weft_status weft_config_fail(const weft_config *c,
+                                                                   weft_status status,
+                                                                   const char *name,
+                                                                   const char *format, ...);
+
+/* The same for a number of any name (rope scaling has its own prefixes). */
+weft_status weft_config_number(const weft_config *c, const char *name, double low, double high,
+                               bool *present, double *out);
+
+/* Fills h->rope and h->rope_local; the counts and head_dim are read already. */
+weft_status weft_hparams_read_rope(const weft_config *c, weft_hparams *h);
+
+#endif

@@ -1,0 +1,236 @@
+/* Hyper-parameters out of metadata: counts, then what depends on them. Every limit here is one that
+ * later arithmetic relies on. */
+#include "model/hparams.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/detail.h"
+#include "model/config.h"
+
+#define MAX_LAYERS (1 << 16)
+#define MAX_WIDTH (1 << 24)
+#define MAX_HEADS (1 << 16)
+#define MAX_HEAD_DIM (1 << 14)
+
+static weft_status read_counts(const weft_config *c, weft_hparams *h) {
+    weft_status st;
+    char name[WEFT_CONFIG_NAME];
+    uint32_t n_context = 0;
+    /* The number of layers is compared with the tensors of the file before anything is allocated.
+     */
+    if ((st = weft_config_i32(c, WEFT_KEY_N_LAYER, true, 1, MAX_LAYERS, &h->n_layer)) ||
+        (st = weft_config_i32(c, WEFT_KEY_N_EMBD, true, 1, MAX_WIDTH, &h->n_embd)) ||
+        (st = weft_config_i32(c, WEFT_KEY_N_FF, true, 1, MAX_WIDTH, &h->n_ff)) ||
+        (st = weft_config_i32(c, WEFT_KEY_N_HEAD, true, 1, MAX_HEADS, &h->n_head)))
+        return st;
+    if (!weft_config_name(c, WEFT_KEY_N_CONTEXT, name))
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "is missing");
+    if ((st = weft_metadata_u32(c->metadata, name, &n_context)))
+        return st;
+    if (n_context == 0)
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "is 0");
+    h->n_context = n_context > INT32_MAX ? INT32_MAX : (int32_t)n_context;
+    h->n_head_kv = h->n_head;
+    if ((st = weft_config_i32(c, WEFT_KEY_N_HEAD_KV, false, 1, MAX_HEADS, &h->n_head_kv)) ||
+        (st = weft_config_i32(c, WEFT_KEY_N_VOCAB, false, 1, INT32_MAX, &h->n_vocab)))
+        return st;
+    if (h->n_head % h->n_head_kv) {
+        weft_config_name(c, WEFT_KEY_N_HEAD_KV, name);
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "%d does not divide the %d heads",
+                                h->n_head_kv, h->n_head);
+    }
+    return WEFT_OK;
+}
+
+static weft_status read_head(const weft_config *c, weft_hparams *h) {
+    weft_status st;
+    char name[WEFT_CONFIG_NAME];
+    bool hf = c->spelling == WEFT_SPELL_HF;
+    if (hf)
+        h->head_dim = c->arch->head_dim_default;
+    if ((st = weft_config_i32(c, WEFT_KEY_HEAD_DIM, false, 1, MAX_HEAD_DIM, &h->head_dim)))
+        return st;
+    if (!h->head_dim) {
+        if (h->n_embd % h->n_head) {
+            weft_config_name(c, WEFT_KEY_N_HEAD, name);
+            return weft_config_fail(c, WEFT_E_FORMAT, name, "%d does not divide the width %d",
+                                    h->n_head, h->n_embd);
+        }
+        h->head_dim = h->n_embd / h->n_head;
+    }
+    if (h->head_dim > MAX_HEAD_DIM)
+        return weft_fail(WEFT_E_UNSUPPORTED, "heads of %d elements are more than %d", h->head_dim,
+                         MAX_HEAD_DIM);
+    int32_t value_dim = h->head_dim;
+    if ((st = weft_config_i32(c, WEFT_KEY_HEAD_DIM_V, false, 1, MAX_HEAD_DIM, &value_dim)))
+        return st;
+    if (value_dim != h->head_dim) {
+        weft_config_name(c, WEFT_KEY_HEAD_DIM_V, name);
+        return weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
+                                "values of %d elements with keys of %d are not supported",
+                                value_dim, h->head_dim);
+    }
+    return WEFT_OK;
+}
+
+static weft_status read_activation(const weft_config *c, weft_hparams *h) {
+    static const struct {
+        const char *name;
+        weft_activation activation;
+    } table[] = {{"silu", WEFT_ACT_SILU},
+                 {"swish", WEFT_ACT_SILU},
+                 {"gelu", WEFT_ACT_GELU_ERF},
+                 {"gelu_new", WEFT_ACT_GELU_TANH},
+                 {"gelu_pytorch_tanh", WEFT_ACT_GELU_TANH},
+                 {"relu", WEFT_ACT_RELU}};
+    const char *text;
+    weft_status st = weft_config_string(c, WEFT_KEY_ACTIVATION, &text);
+    h->activation = c->arch->activation;
+    if (st || !text)
+        return st;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(table[i].name, text)) {
+            h->activation = table[i].activation;
+            return WEFT_OK;
+        }
+    char name[WEFT_CONFIG_NAME];
+    weft_config_name(c, WEFT_KEY_ACTIVATION, name);
+    return weft_config_fail(c, WEFT_E_UNSUPPORTED, name, "the activation \"%.64s\" is not known",
+                            text);
+}
+
+static weft_status read_numbers(const weft_config *c, weft_hparams *h) {
+    weft_status st;
+    double eps = 0, scale = 0, square = 0, attn_cap = 0, final_cap = 0;
+    if ((st = weft_config_f64(c, WEFT_KEY_NORM_EPS, true, 1e-30, 1, &eps)) ||
+        (st = weft_config_f64(c, WEFT_KEY_ATTN_SCALE, false, 0, 1e6, &scale)) ||
+        (st = weft_config_f64(c, WEFT_KEY_ATTN_SCALE_SQUARE, false, 1e-6, 1e12, &square)) ||
+        (st = weft_config_f64(c, WEFT_KEY_ATTN_SOFTCAP, false, 0, 1e6, &attn_cap)) ||
+        (st = weft_config_f64(c, WEFT_KEY_FINAL_SOFTCAP, false, 0, 1e6, &final_cap)))
+        return st;
+    h->norm_eps = (float)eps;
+    h->attn_softcap = (float)attn_cap;
+    h->final_softcap = (float)final_cap;
+    h->embd_scale = c->arch->scale_embedding ? sqrtf((float)h->n_embd) : 1;
+    if (square == 0) {
+        square = h->head_dim;
+        if (c->spelling == WEFT_SPELL_GGUF && c->arch->scale_by_width_layers == h->n_layer)
+            square = (double)h->n_embd / h->n_head;
+    }
+    h->attn_scale = (float)(scale > 0 ? scale : 1 / sqrt(square));
+    return read_activation(c, h);
+}
+
+/* A window, and which layers have it: see weft_hparams_layer_is_local. */
+static weft_status read_window(const weft_config *c, weft_hparams *h) {
+    weft_status st;
+    char name[WEFT_CONFIG_NAME];
+    weft_value v;
+    bool use = true;
+    h->first_window_layer = h->n_layer;
+    if ((st = weft_config_bool(c, WEFT_KEY_USE_WINDOW, &use)))
+        return st;
+    if (!use)
+        return WEFT_OK;
+    if ((st = weft_config_i32(c, WEFT_KEY_WINDOW, false, 1, INT32_MAX, &h->window)))
+        return st;
+    h->window_pattern = c->arch->window_pattern;
+    if (weft_config_name(c, WEFT_KEY_WINDOW_PATTERN, name) &&
+        weft_metadata_find(c->metadata, name, &v) && v.type != WEFT_VALUE_ARRAY &&
+        (st =
+             weft_config_i32(c, WEFT_KEY_WINDOW_PATTERN, false, 1, MAX_LAYERS, &h->window_pattern)))
+        return st;
+    if (h->window && c->arch->window_everywhere)
+        h->first_window_layer = 0;
+    /* Qwen: absent means that no layer has a window, unless the list of layer types says so. */
+    return weft_config_i32(c, WEFT_KEY_FIRST_WINDOW_LAYER, false, 0, INT32_MAX,
+                           &h->first_window_layer);
+}
+
+weft_status weft_hparams_layer_is_local(const weft_metadata *metadata, const weft_arch *arch,
+                                        int spelling, const weft_hparams *h, int32_t i,
+                                        bool *is_local) {
+    weft_config c = {metadata, arch, (weft_spelling)spelling};
+    char name[WEFT_CONFIG_NAME];
+    size_t index;
+    weft_value v;
+    *is_local = false;
+    if (weft_config_name(&c, WEFT_KEY_LAYER_TYPES, name) &&
+        weft_metadata_index(metadata, name, &index)) {
+        if (!weft_metadata_item(metadata, index, (size_t)i, &v) || v.type != WEFT_VALUE_STRING)
+            return weft_config_fail(&c, WEFT_E_FORMAT, name, "has no name for layer %d", i);
+        static const char full[] = "full_attention", local[] = "sliding_attention";
+        *is_local =
+            v.as.s.n_bytes == sizeof local - 1 && !memcmp(v.as.s.text, local, sizeof local - 1);
+        if (!*is_local &&
+            (v.as.s.n_bytes != sizeof full - 1 || memcmp(v.as.s.text, full, sizeof full - 1) != 0))
+            return weft_config_fail(&c, WEFT_E_UNSUPPORTED, name,
+                                    "the type \"%.*s\" of layer %d is not known",
+                                    v.as.s.n_bytes > 64 ? 64 : (int)v.as.s.n_bytes, v.as.s.text, i);
+    } else if (weft_config_name(&c, WEFT_KEY_WINDOW_PATTERN, name) &&
+               weft_metadata_find(metadata, name, &v) && v.type == WEFT_VALUE_ARRAY) {
+        if (!weft_metadata_index(metadata, name, &index) ||
+            !weft_metadata_item(metadata, index, (size_t)i, &v) || v.type != WEFT_VALUE_BOOL)
+            return weft_config_fail(&c, WEFT_E_FORMAT, name, "has no bool for layer %d", i);
+        *is_local = v.as.u != 0;
+    } else if (h->window_pattern) {
+        *is_local = (i + 1) % h->window_pattern != 0;
+    } else {
+        *is_local = i >= h->first_window_layer;
+    }
+    if (*is_local && !h->window) {
+        weft_config_name(&c, WEFT_KEY_WINDOW, name);
+        return weft_config_fail(&c, WEFT_E_FORMAT, name, "is missing, but layer %d has a window",
+                                i);
+    }
+    return WEFT_OK;
+}
+
+/* Options that would change the result and are not implemented. */
+static weft_status refuse_options(const weft_config *c) {
+    weft_status st;
+    char name[WEFT_CONFIG_NAME];
+    int32_t n_expert = 0;
+    bool bidirectional = false;
+    if ((st = weft_config_i32(c, WEFT_KEY_N_EXPERT, false, 0, INT32_MAX, &n_expert)) ||
+        (st = weft_config_bool(c, WEFT_KEY_BIDIRECTIONAL, &bidirectional)))
+        return st;
+    if (n_expert > 0) {
+        weft_config_name(c, WEFT_KEY_N_EXPERT, name);
+        return weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
+                                "a mixture of %d experts is not supported for %s", n_expert,
+                                c->arch->name);
+    }
+    if (bidirectional)
+        return weft_config_fail(c, WEFT_E_UNSUPPORTED, "use_bidirectional_attention",
+                                "is not supported");
+    if (c->spelling == WEFT_SPELL_GGUF)
+        return WEFT_OK;
+    static const char *const refused[] = {"quantization_config", "compression_config"};
+    for (size_t i = 0; i < weft_metadata_count(c->metadata); i++) {
+        weft_value v;
+        const char *key = weft_metadata_at(c->metadata, i, &v);
+        for (size_t r = 0; r < 2; r++) {
+            size_t n = strlen(refused[r]);
+            if (!strncmp(key, refused[r], n) && (key[n] == 0 || key[n] == '.'))
+                return weft_config_fail(c, WEFT_E_UNSUPPORTED, refused[r],
+                                        "quantised folders are not supported");
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status weft_hparams_read(const weft_metadata *metadata, const weft_arch *arch, int spelling,
+                              weft_hparams *out) {
+    weft_config c = {metadata, arch, (weft_spelling)spelling};
+    weft_status st;
+    memset(out, 0, sizeof *out);
+    out->tied = arch->tied_default;
+    if ((st = refuse_options(&c)) || (st = read_counts(&c, out)) || (st = read_head(&c, out)) ||
+        (st = read_numbers(&c, out)) || (st = read_window(&c, out)) ||
+        (st = weft_config_bool(&c, WEFT_KEY_TIED, &out->tied)) ||
+        (st = weft_config_bool(&c, WEFT_KEY_ATTN_BIAS, &out->attn_bias)) ||
+        (st = weft_config_bool(&c, WEFT_KEY_MLP_BIAS, &out->mlp_bias)))
+        return st;
+    return weft_hparams_read_rope(&c, out);
+}

@@ -1,0 +1,219 @@
+/* The rope's part of the hyper-parameters: base, width, and the scaling rules with their many
+ * spellings ("llama.rope.scaling.…", "rope_parameters.…", the older "rope_scaling.…"). */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/detail.h"
+#include "model/config.h"
+#include "model/exact.h"
+
+typedef struct reader {
+    const weft_config *config;
+    const char *prefix; /* of the scaling's members */
+    weft_status status; /* first error; later reads do nothing */
+} reader;
+
+static bool number(reader *r, const char *member, double low, double high, double *out) {
+    char name[WEFT_CONFIG_NAME];
+    bool present = false;
+    if (r->status)
+        return false;
+    snprintf(name, sizeof name, "%s%s", r->prefix, member);
+    r->status = weft_config_number(r->config, name, low, high, &present, out);
+    return present && !r->status;
+}
+
+/* A member that the rule cannot do without. */
+static void need(reader *r, const char *member, double low, double high, double *out) {
+    char name[WEFT_CONFIG_NAME];
+    if (number(r, member, low, high, out) || r->status)
+        return;
+    snprintf(name, sizeof name, "%s%s", r->prefix, member);
+    r->status = weft_config_fail(r->config, WEFT_E_FORMAT, name, "is missing");
+}
+
+static bool text(reader *r, const char *member, const char **out) {
+    char name[WEFT_CONFIG_NAME];
+    if (r->status)
+        return false;
+    snprintf(name, sizeof name, "%s%s", r->prefix, member);
+    weft_status st = weft_metadata_string(r->config->metadata, name, out);
+    if (st && st != WEFT_E_NOT_FOUND)
+        r->status = st;
+    return !st;
+}
+
+static double yarn_magnitude(double factor, double scale) {
+    return factor <= 1 ? 1 : 0.1 * scale * weft_exact_log(factor) + 1;
+}
+
+/* Members of YaRN in config.json. The factor may be given by the two lengths alone. */
+static void yarn_hf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
+    char name[WEFT_CONFIG_NAME];
+    double m = 0, m_all = 0;
+    rope->n_original = h->n_context;
+    bool has_original = number(r, "original_max_position_embeddings", 1, 1e12, &rope->n_original);
+    if (!number(r, "factor", 1e-3, 1e6, &rope->factor)) {
+        if (!has_original)
+            need(r, "factor", 1e-3, 1e6, &rope->factor);
+        else
+            rope->factor = h->n_context / rope->n_original;
+    }
+    number(r, "beta_fast", 1e-3, 1e6, &rope->beta_fast);
+    number(r, "beta_slow", 1e-3, 1e6, &rope->beta_slow);
+    number(r, "mscale", 0, 1e3, &m);
+    number(r, "mscale_all_dim", 0, 1e3, &m_all);
+    rope->magnitude = m > 0 && m_all > 0
+                          ? yarn_magnitude(rope->factor, m) / yarn_magnitude(rope->factor, m_all)
+                          : yarn_magnitude(rope->factor, 1);
+    number(r, "attention_factor", 1e-6, 1e6, &rope->magnitude);
+    snprintf(name, sizeof name, "%struncate", r->prefix);
+    weft_status st = weft_metadata_bool(r->config->metadata, name, &rope->truncate);
+    if (st && st != WEFT_E_NOT_FOUND && !r->status)
+        r->status = st;
+}
+
+static void yarn_gguf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
+    double attn_factor = 1, extrapolation = 1;
+    rope->n_original = h->n_context;
+    need(r, "scaling.factor", 1e-3, 1e6, &rope->factor);
+    number(r, "scaling.original_context_length", 1, 1e12, &rope->n_original);
+    number(r, "scaling.yarn_beta_fast", 1e-3, 1e6, &rope->beta_fast);
+    number(r, "scaling.yarn_beta_slow", 1e-3, 1e6, &rope->beta_slow);
+    if (!number(r, "scaling.attn_factor", 1e-6, 1e6, &attn_factor))
+        number(r, "scaling.yarn_attn_factor", 1e-6, 1e6, &attn_factor);
+    number(r, "scaling.yarn_ext_factor", -1, 1e6, &extrapolation);
+    if (!r->status && extrapolation != 1)
+        r->status = weft_fail(WEFT_E_UNSUPPORTED, "%sscaling.yarn_ext_factor: %g is not supported",
+                              r->prefix, extrapolation);
+    rope->magnitude = attn_factor * yarn_magnitude(rope->factor, 1);
+}
+
+static void scaling_gguf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
+    const char *type = NULL;
+    double factor = 1;
+    bool has_type = text(r, "scaling.type", &type);
+    if (!has_type && number(r, "scale_linear", 1e-3, 1e6, &factor)) {
+        rope->scaling = WEFT_ROPE_LINEAR; /* the spelling of early files */
+        rope->factor = factor;
+    } else if (!has_type || !strcmp(type, "none")) {
+        /* A factor without a type is linear. */
+        if (!has_type && number(r, "scaling.factor", 1e-3, 1e6, &factor) && factor != 1) {
+            rope->scaling = WEFT_ROPE_LINEAR;
+            rope->factor = factor;
+        }
+    } else if (!strcmp(type, "linear")) {
+        rope->scaling = WEFT_ROPE_LINEAR;
+        need(r, "scaling.factor", 1e-3, 1e6, &rope->factor);
+    } else if (!strcmp(type, "yarn")) {
+        rope->scaling = WEFT_ROPE_YARN;
+        yarn_gguf(r, h, rope);
+    } else if (!r->status) {
+        r->status = weft_fail(WEFT_E_UNSUPPORTED,
+                              "%sscaling.type: the rope scaling \"%.64s\" is not supported",
+                              r->prefix, type);
+    }
+}
+
+static void scaling_hf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
+    const char *type = "default";
+    if (!text(r, "rope_type", &type))
+        text(r, "type", &type);
+    if (r->status || !strcmp(type, "default"))
+        return;
+    if (!strcmp(type, "linear")) {
+        rope->scaling = WEFT_ROPE_LINEAR;
+        need(r, "factor", 1e-3, 1e6, &rope->factor);
+    } else if (!strcmp(type, "llama3")) {
+        rope->scaling = WEFT_ROPE_LLAMA3;
+        need(r, "factor", 1e-3, 1e6, &rope->factor);
+        need(r, "original_max_position_embeddings", 1, 1e12, &rope->n_original);
+        need(r, "low_freq_factor", 1e-6, 1e6, &rope->low);
+        need(r, "high_freq_factor", 1e-6, 1e6, &rope->high);
+        if (!r->status && rope->high <= rope->low)
+            r->status = weft_fail(WEFT_E_FORMAT,
+                                  "config.json: %shigh_freq_factor: %g is not above "
+                                  "low_freq_factor %g",
+                                  r->prefix, rope->high, rope->low);
+    } else if (!strcmp(type, "yarn")) {
+        rope->scaling = WEFT_ROPE_YARN;
+        yarn_hf(r, h, rope);
+    } else {
+        r->status = weft_fail(WEFT_E_UNSUPPORTED,
+                              "config.json: %srope_type: the rope type \"%.64s\" is not supported",
+                              r->prefix, type);
+    }
+}
+
+static weft_status read_scaling(const weft_config *c, const weft_hparams *h, const char *prefix,
+                                weft_rope_rule *rope) {
+    reader r = {c, prefix, WEFT_OK};
+    if (c->spelling == WEFT_SPELL_GGUF)
+        scaling_gguf(&r, h, rope);
+    else
+        scaling_hf(&r, h, rope);
+    return r.status;
+}
+
+/* Where the scaling's members stand in this config.json: beside the base in the newer spelling. */
+static const char *scaling_prefix(const weft_config *c, const weft_arch *arch) {
+    weft_value v;
+    if (weft_metadata_find(c->metadata, "rope_parameters.full_attention.rope_type", &v) ||
+        weft_metadata_find(c->metadata, "rope_parameters.full_attention.rope_theta", &v))
+        return arch->local_rope ? "rope_parameters.full_attention." : "rope_parameters.";
+    if (weft_metadata_find(c->metadata, "rope_parameters.rope_type", &v) ||
+        weft_metadata_find(c->metadata, "rope_parameters.rope_theta", &v))
+        return "rope_parameters.";
+    return "rope_scaling.";
+}
+
+static weft_status read_width(const weft_config *c, const weft_hparams *h, int32_t *n_rot) {
+    weft_status st;
+    char name[WEFT_CONFIG_NAME];
+    double share = 1;
+    *n_rot = h->head_dim;
+    weft_key key = WEFT_KEY_N_ROT;
+    if (c->spelling == WEFT_SPELL_HF) {
+        key = WEFT_KEY_ROT_FACTOR;
+        if ((st = weft_config_f64(c, key, false, 1e-6, 1, &share)))
+            return st;
+        *n_rot = (int32_t)(h->head_dim * share);
+    } else if ((st = weft_config_i32(c, key, false, 1, h->head_dim, n_rot))) {
+        return st;
+    }
+    if (*n_rot > 0 && *n_rot % 2 == 0)
+        return WEFT_OK;
+    if (!weft_config_name(c, key, name))
+        weft_config_name(c, WEFT_KEY_HEAD_DIM, name);
+    return weft_config_fail(c, WEFT_E_FORMAT, name,
+                            "rope turns pairs, but %d elements of a head are not even", *n_rot);
+}
+
+weft_status weft_hparams_read_rope(const weft_config *c, weft_hparams *h) {
+    weft_rope_rule *global = &h->rope, *local = &h->rope_local;
+    *global = (weft_rope_rule){.base = c->arch->rope_base_default[c->spelling],
+                               .factor = 1,
+                               .beta_fast = 32,
+                               .beta_slow = 1,
+                               .truncate = true,
+                               .magnitude = 1};
+    char prefix[96];
+    weft_status st = read_width(c, h, &global->n_rot);
+    if (st || (st = weft_config_f64(c, WEFT_KEY_ROPE_BASE, false, 1, 1e15, &global->base)))
+        return st;
+    if (c->spelling == WEFT_SPELL_GGUF)
+        snprintf(prefix, sizeof prefix, "%s.rope.", c->arch->name);
+    else
+        snprintf(prefix, sizeof prefix, "%s", scaling_prefix(c, c->arch));
+    *local = *global;
+    if ((st = read_scaling(c, h, prefix, global)))
+        return st;
+    if (c->arch->rope_base_local == 0) {
+        *local = *global;
+        return WEFT_OK;
+    }
+    local->base = c->arch->rope_base_local;
+    if ((st = weft_config_f64(c, WEFT_KEY_ROPE_BASE_LOCAL, false, 1, 1e15, &local->base)))
+        return st;
+    return c->spelling == WEFT_SPELL_HF ? read_scaling(c, h, c->arch->local_rope, local) : WEFT_OK;
+}

@@ -1,0 +1,52 @@
+/* Inside of a network, for the files of src/model. */
+#ifndef WEFT_MODEL_NETWORK_IMPL_H
+#define WEFT_MODEL_NETWORK_IMPL_H
+
+#include "model/arch.h"
+#include "model/network.h"
+
+struct weft_network {
+    weft_engine *engine; /* a reference */
+    const weft_arch *arch;
+    weft_spelling spelling;
+    weft_hparams h;
+    weft_globals globals;
+    bool tied_output;          /* globals.output is globals.embedding */
+    weft_layer *layers;        /* [h.n_layer] */
+    double *frequencies;       /* [n_rot / 2] of global layers */
+    double *frequencies_local; /* [n_rot / 2] of local layers */
+    size_t n_frequency_bytes;  /* of both arrays, which are one block */
+    char *name;                /* "general.name" or "_name_or_path"; "" if absent */
+    size_t name_bytes;         /* its NUL included */
+    uint64_t n_parameters, weight_bytes;
+    uint64_t fingerprint; /* of hyper-parameters and some weights: which caches fit */
+};
+
+/* What binding needs at hand. */
+typedef struct weft_binding {
+    weft_engine *engine;
+    weft_weights *weights;
+    const weft_network_options *options;
+    weft_network *network;
+    uint64_t done_bytes, total_bytes;
+} weft_binding;
+
+#define WEFT_TENSOR_NAME 256
+
+/* The full name of a rule's tensor; `layer` < 0 for globals. "" when this kind of file has none. */
+void weft_rule_name(const weft_network *n, const weft_tensor_rule *rule, int32_t layer,
+                    char name[WEFT_TENSOR_NAME]);
+/* The field that a rule fills. */
+weft_tensor **weft_rule_field(weft_network *n, const weft_tensor_rule *rule, int32_t layer);
+
+/* Calls fn for each rule of the network: globals, then layers. Stops at the first error. */
+typedef weft_status (*weft_rule_fn)(weft_binding *b, const weft_tensor_rule *rule, int32_t layer);
+weft_status weft_rules_visit(weft_binding *b, weft_rule_fn fn);
+
+/* Finds and checks every tensor of the rules, and refuses tensors of layers that no rule names. */
+weft_status weft_network_bind(weft_binding *b);
+/* Brings vectors to f32 (derived ones beside their source in the map) and packs matrices if asked.
+ */
+weft_status weft_network_prepare(weft_binding *b);
+
+#endif

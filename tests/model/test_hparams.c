@@ -1,0 +1,401 @@
+/* What creating a network accepts and refuses: hyper-parameters in both spellings, defaults of
+ * absent keys, and tensors by name, type and shape. Details name key or tensor as the file spells
+ * it. */
+#include <math.h>
+#include "base/alloc.h"
+#include "tensor/impl.h"
+#include "tiny.h"
+
+typedef struct base {
+    weft_engine *engine;
+    weft_metadata *metadata;
+    weft_weights *weights;
+    bool hf;
+} base;
+
+/* Metadata of one architecture, without a key if `without`, and weights that fit. */
+static base start(const char *arch, bool hf, const char *without) {
+    base b = {.hf = hf};
+    weft_hparams h;
+    const weft_arch *found;
+    weft_spelling spelling = hf ? WEFT_SPELL_HF : WEFT_SPELL_GGUF;
+    assert_weft_ok(weft_engine_create(NULL, &b.engine));
+    weft_allocator a = weft_allocator_system();
+    weft_metadata *whole = tiny_metadata(&a, arch, hf);
+    assert_weft_ok(weft_arch_find(whole, spelling, &found));
+    assert_weft_ok(weft_hparams_read(whole, found, (int)spelling, &h));
+    b.weights = weft_weights_create(&a);
+    tiny_fill_weights(b.engine, b.weights, found, &h, spelling);
+    b.metadata = weft_metadata_create(&a);
+    for (size_t i = 0; i < weft_metadata_count(whole); i++) {
+        weft_value v;
+        const char *key = weft_metadata_at(whole, i, &v);
+        if (!without || strcmp(key, without) != 0)
+            assert_weft_ok(weft_metadata_put(b.metadata, key, strlen(key), &v));
+    }
+    weft_metadata_destroy(whole);
+    return b;
+}
+
+static void finish(base *b) {
+    weft_weights_destroy(b->weights);
+    weft_metadata_destroy(b->metadata);
+    weft_engine_release(&b->engine);
+}
+
+static weft_status create(base *b, weft_network **out) {
+    weft_network_options o = {.hugging_face = b->hf, .check_only = out == NULL};
+    return weft_network_create(b->engine, b->metadata, b->weights, &o, out);
+}
+
+/* One key of one type replaced. */
+static void refuse(const char *arch, bool hf, const char *key, weft_value v, weft_status status,
+                   const char *named) {
+    base b = start(arch, hf, key);
+    assert_weft_ok(weft_metadata_put(b.metadata, key, strlen(key), &v));
+    weft_status st = create(&b, NULL);
+    if (st != status || !strstr(weft_detail(), named))
+        fail_msg("%s: %s: %s", key, weft_status_name(st), weft_detail());
+    finish(&b);
+}
+
+#define U(x) ((weft_value){.type = WEFT_VALUE_U32, .as.u = (x)})
+#define I(x) ((weft_value){.type = WEFT_VALUE_I32, .as.i = (x)})
+#define F(x) ((weft_value){.type = WEFT_VALUE_F64, .as.f = (x)})
+#define S(x) ((weft_value){.type = WEFT_VALUE_STRING, .as.s = {x, strlen(x)}})
+#define B(x) ((weft_value){.type = WEFT_VALUE_BOOL, .as.u = (x)})
+
+static void test_bad_values_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *key;
+        weft_value value;
+    } gguf[] = {
+        {"llama.block_count", U(0)},
+        {"llama.block_count", U(1000000000)},
+        {"llama.block_count", S("2")},
+        {"llama.block_count", F(3.0)},
+        {"llama.embedding_length", U(0)},
+        {"llama.feed_forward_length", U(0)},
+        {"llama.context_length", U(0)},
+        {"llama.attention.head_count", U(0)},
+        {"llama.attention.head_count", U(5)},
+        {"llama.attention.head_count_kv", U(0)},
+        {"llama.attention.head_count_kv", U(3)},
+        {"llama.attention.head_count_kv", U(8)},
+        {"llama.rope.dimension_count", U(0)},
+        {"llama.rope.dimension_count", U(7)},
+        {"llama.rope.dimension_count", U(64)},
+        {"llama.rope.freq_base", F(0)},
+        {"llama.rope.freq_base", F(-10000)},
+        {"llama.rope.freq_base", F(NAN)},
+        {"llama.attention.layer_norm_rms_epsilon", F(NAN)},
+        {"llama.attention.layer_norm_rms_epsilon", F(-1)},
+        {"llama.attention.sliding_window", U(0)},
+        {"llama.attention.sliding_window", I(-1)},
+        {"llama.rope.scaling.factor", F(INFINITY)},
+    };
+    for (size_t i = 0; i < sizeof gguf / sizeof *gguf; i++)
+        refuse("llama", false, gguf[i].key, gguf[i].value, WEFT_E_FORMAT, gguf[i].key);
+    static const struct {
+        const char *key;
+        weft_value value;
+    } hf[] = {
+        {"hidden_size", S("64")},
+        {"hidden_size", I(-32)},
+        {"hidden_size", F(1e300)},
+        {"num_attention_heads", U(0)},
+        {"num_hidden_layers", U(1000000000)},
+        {"num_key_value_heads", U(3)},
+        {"vocab_size", U(97)},
+        {"rope_theta", F(0.5)},
+    };
+    for (size_t i = 0; i < sizeof hf / sizeof *hf; i++)
+        refuse("llama", true, hf[i].key, hf[i].value, WEFT_E_FORMAT, hf[i].key);
+}
+
+static void test_options_that_are_not_there_are_refused(void **state) {
+    (void)state;
+    refuse("llama", false, "llama.expert_count", U(8), WEFT_E_UNSUPPORTED, "llama.expert_count");
+    refuse("llama", false, "llama.rope.scaling.type", S("longrope"), WEFT_E_UNSUPPORTED,
+           "longrope");
+    refuse("llama", true, "rope_scaling.rope_type", S("dynamic"), WEFT_E_UNSUPPORTED, "dynamic");
+    refuse("llama", true, "quantization_config.quant_method", S("x"), WEFT_E_UNSUPPORTED,
+           "quantization_config");
+    refuse("llama", true, "hidden_act", S("mish"), WEFT_E_UNSUPPORTED, "mish");
+    refuse("gemma3", true, "use_bidirectional_attention", B(1), WEFT_E_UNSUPPORTED,
+           "use_bidirectional_attention");
+    refuse("llama", true, "attention_bias", B(1), WEFT_E_FORMAT, "attention_bias");
+    refuse("llama", false, "llama.attention.value_length", U(8), WEFT_E_UNSUPPORTED,
+           "value_length");
+}
+
+static void test_missing_keys_are_named(void **state) {
+    (void)state;
+    static const char *const gguf[] = {"general.architecture",
+                                       "llama.block_count",
+                                       "llama.embedding_length",
+                                       "llama.context_length",
+                                       "llama.attention.head_count",
+                                       "llama.feed_forward_length",
+                                       "llama.attention.layer_norm_rms_epsilon"};
+    for (size_t i = 0; i < sizeof gguf / sizeof *gguf; i++) {
+        base b = start("llama", false, gguf[i]);
+        assert_weft_fails(create(&b, NULL), WEFT_E_FORMAT);
+        assert_detail_has(gguf[i]);
+        finish(&b);
+    }
+    static const char *const hf[] = {"model_type", "hidden_size", "num_hidden_layers"};
+    for (size_t i = 0; i < sizeof hf / sizeof *hf; i++) {
+        base b = start("llama", true, hf[i]);
+        assert_weft_fails(create(&b, NULL), WEFT_E_FORMAT);
+        assert_detail_has(hf[i]);
+        assert_detail_has("config.json");
+        finish(&b);
+    }
+    base b = start("gemma3", true, "sliding_window");
+    assert_weft_fails(create(&b, NULL), WEFT_E_FORMAT);
+    assert_detail_has("sliding_window");
+    finish(&b);
+}
+
+static void test_unknown_architectures_are_named(void **state) {
+    (void)state;
+    base b = start("llama", false, "general.architecture");
+    tiny_put_string(b.metadata, "general.architecture", "%s%n nosuch");
+    assert_weft_fails(create(&b, NULL), WEFT_E_UNSUPPORTED);
+    assert_detail_has("nosuch");
+    assert_detail_has("llama, qwen2, qwen3, gemma3");
+    finish(&b);
+    b = start("llama", true, "model_type");
+    tiny_put_string(b.metadata, "model_type", "mistral");
+    assert_weft_fails(create(&b, NULL), WEFT_E_UNSUPPORTED);
+    assert_detail_has("mistral");
+    finish(&b);
+}
+
+/* ---- Tensors ---- */
+
+static weft_tensor *tensor(base *b, weft_dtype type, int rank, int64_t rows, int64_t cols) {
+    weft_tensor *t;
+    int64_t dims[2] = {rows, cols};
+    assert_weft_ok(weft_tensor_create_heap(&b->engine->allocator, type, WEFT_LAYOUT_STRIDED, rank,
+                                           dims, true, &t));
+    return t;
+}
+
+static void refuse_tensor(const char *name, weft_dtype type, int rank, int64_t rows, int64_t cols,
+                          weft_status status, const char *also) {
+    base b = start("llama", false, NULL);
+    assert_weft_ok(weft_weights_replace(b.weights, name, tensor(&b, type, rank, rows, cols)));
+    assert_weft_fails(create(&b, NULL), status);
+    assert_detail_has(name);
+    assert_detail_has(also);
+    finish(&b);
+}
+
+static void test_bad_tensors_are_named(void **state) {
+    (void)state;
+    refuse_tensor("blk.1.attn_q.weight", WEFT_I8, 2, 64, 64, WEFT_E_UNSUPPORTED, "i8");
+    refuse_tensor("blk.1.attn_q.weight", WEFT_Q2_K, 2, 64, 256, WEFT_E_UNSUPPORTED, "q2_K");
+    refuse_tensor("blk.1.attn_q.weight", WEFT_F32, 2, 64, 32, WEFT_E_FORMAT, "[64, 32]");
+    refuse_tensor("blk.1.attn_q.weight", WEFT_F32, 1, 64, 0, WEFT_E_FORMAT, "[64]");
+    refuse_tensor("output_norm.weight", WEFT_F32, 1, 63, 0, WEFT_E_FORMAT, "[63]");
+    refuse_tensor("output_norm.weight", WEFT_Q8_0, 1, 64, 0, WEFT_E_UNSUPPORTED, "q8_0");
+    refuse_tensor("token_embd.weight", WEFT_F32, 2, 64, 96, WEFT_E_FORMAT, "[64, 96]");
+    refuse_tensor("output.weight", WEFT_F32, 2, 95, 64, WEFT_E_FORMAT, "[95, 64]");
+}
+
+static void test_missing_and_strange_tensors_are_named(void **state) {
+    (void)state;
+    base b = start("llama", false, "llama.block_count");
+    tiny_put_u32(b.metadata, "llama.block_count", 4); /* tensors for 3 */
+    assert_weft_fails(create(&b, NULL), WEFT_E_FORMAT);
+    assert_detail_has("blk.3.");
+    finish(&b);
+    b = start("llama", false, "llama.block_count");
+    tiny_put_u32(b.metadata, "llama.block_count", 2);
+    assert_weft_fails(create(&b, NULL), WEFT_E_FORMAT);
+    assert_detail_has("blk.2.");
+    finish(&b);
+    b = start("llama", false, NULL);
+    assert_weft_ok(
+        weft_weights_take(b.weights, "blk.0.attn_sinks.weight", tensor(&b, WEFT_F32, 1, 4, 0)));
+    assert_weft_fails(create(&b, NULL), WEFT_E_UNSUPPORTED);
+    assert_detail_has("blk.0.attn_sinks.weight");
+    finish(&b);
+    b = start("llama", false, NULL); /* outside of the layers it does no harm */
+    assert_weft_ok(
+        weft_weights_take(b.weights, "adapter.unused.weight", tensor(&b, WEFT_F16, 2, 3, 32)));
+    assert_weft_ok(create(&b, NULL));
+    finish(&b);
+}
+
+/* ---- Defaults ---- */
+
+static void test_defaults_of_absent_keys(void **state) {
+    (void)state;
+    weft_hparams h;
+    const weft_arch *arch;
+    weft_allocator a = weft_allocator_system();
+    weft_metadata *m = weft_metadata_create(&a);
+    tiny_put_string(m, "general.architecture", "llama");
+    tiny_put_u32(m, "llama.block_count", 2);
+    tiny_put_u32(m, "llama.embedding_length", 64);
+    tiny_put_u32(m, "llama.feed_forward_length", 96);
+    tiny_put_u32(m, "llama.attention.head_count", 4);
+    tiny_put_u32(m, "llama.context_length", 4294967295u);
+    tiny_put_f64(m, "llama.attention.layer_norm_rms_epsilon", 1e-5);
+    assert_weft_ok(weft_arch_find(m, WEFT_SPELL_GGUF, &arch));
+    assert_weft_ok(weft_hparams_read(m, arch, WEFT_SPELL_GGUF, &h));
+    assert_int_equal(h.n_head_kv, 4);
+    assert_int_equal(h.head_dim, 16);
+    assert_int_equal(h.rope.n_rot, 16);
+    assert_int_equal(h.n_context, INT32_MAX);
+    assert_true(h.rope.base == 10000 && h.rope.scaling == WEFT_ROPE_PLAIN);
+    assert_true(h.attn_scale == 0.25f && h.window == 0);
+    int32_t n_context;
+    uint64_t bytes;
+    assert_true(weft_network_estimate(m, false, 100, WEFT_F16, &n_context, &bytes));
+    assert_int_equal(bytes, 2 * 128 * 64 * 2 * 2);
+    weft_metadata_destroy(m);
+}
+
+/* Both spellings of Gemma's two ropes; the scaling is the global one's alone. */
+static void test_gemma_ropes(void **state) {
+    (void)state;
+    weft_allocator a = weft_allocator_system();
+    for (int newer = 0; newer < 2; newer++) {
+        weft_hparams h;
+        const weft_arch *arch;
+        weft_metadata *m = tiny_metadata(&a, "gemma3", true);
+        if (newer) {
+            tiny_put_f64(m, "rope_parameters.full_attention.rope_theta", 2e6);
+            tiny_put_string(m, "rope_parameters.full_attention.rope_type", "linear");
+            tiny_put_f64(m, "rope_parameters.full_attention.factor", 8);
+            tiny_put_f64(m, "rope_parameters.sliding_attention.rope_theta", 20000);
+            tiny_put_string(m, "rope_parameters.sliding_attention.rope_type", "default");
+        } else {
+            tiny_put_f64(m, "rope_theta", 2e6);
+            tiny_put_f64(m, "rope_local_base_freq", 20000);
+            tiny_put_string(m, "rope_scaling.rope_type", "linear");
+            tiny_put_f64(m, "rope_scaling.factor", 8);
+        }
+        tiny_put_u32(m, "query_pre_attn_scalar", 64);
+        assert_weft_ok(weft_arch_find(m, WEFT_SPELL_HF, &arch));
+        assert_weft_ok(weft_hparams_read(m, arch, WEFT_SPELL_HF, &h));
+        assert_true(h.rope.base == 2e6 && h.rope.scaling == WEFT_ROPE_LINEAR && h.rope.factor == 8);
+        assert_true(h.rope_local.base == 20000 && h.rope_local.scaling == WEFT_ROPE_PLAIN);
+        assert_true(h.attn_scale == 0.125f && h.embd_scale == 8 && h.tied);
+        for (int32_t i = 0; i < 7; i++) {
+            bool local;
+            assert_weft_ok(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, i, &local));
+            assert_int_equal(local, i != 5);
+        }
+        weft_metadata_destroy(m);
+    }
+}
+
+/* A list of layer types wins over the pattern; unknown types are refused. */
+static void test_layer_types(void **state) {
+    (void)state;
+    static const char blob[] = "sliding_attentionfull_attentionlinear_attention";
+    size_t lengths[3] = {17, 14, 16};
+    bool local;
+    weft_hparams h;
+    const weft_arch *arch;
+    weft_allocator a = weft_allocator_system();
+    weft_metadata *m = tiny_metadata(&a, "qwen3", true);
+    tiny_put_u32(m, "sliding_window", 16);
+    assert_weft_ok(weft_metadata_put_strings(m, "layer_types", 11, blob, lengths, 3));
+    assert_weft_ok(weft_arch_find(m, WEFT_SPELL_HF, &arch));
+    assert_weft_ok(weft_hparams_read(m, arch, WEFT_SPELL_HF, &h));
+    assert_weft_ok(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, 0, &local));
+    assert_true(local);
+    assert_weft_ok(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, 1, &local));
+    assert_false(local);
+    assert_weft_fails(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, 2, &local),
+                      WEFT_E_UNSUPPORTED);
+    assert_detail_has("linear_attention");
+    assert_weft_fails(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, 3, &local),
+                      WEFT_E_FORMAT);
+    weft_metadata_destroy(m);
+}
+
+static void test_yarn_spellings(void **state) {
+    (void)state;
+    weft_hparams h;
+    const weft_arch *arch;
+    weft_allocator a = weft_allocator_system();
+    weft_metadata *m = tiny_metadata(&a, "qwen2", true);
+    tiny_put_string(m, "rope_parameters.rope_type", "yarn");
+    tiny_put_f64(m, "rope_parameters.rope_theta", 1e6);
+    tiny_put_f64(m, "rope_parameters.factor", 4);
+    tiny_put_u32(m, "rope_parameters.original_max_position_embeddings", 32768);
+    weft_value no = B(0);
+    assert_weft_ok(weft_metadata_put(m, "rope_parameters.truncate", 24, &no));
+    assert_weft_ok(weft_arch_find(m, WEFT_SPELL_HF, &arch));
+    assert_weft_ok(weft_hparams_read(m, arch, WEFT_SPELL_HF, &h));
+    assert_true(h.rope.scaling == WEFT_ROPE_YARN && h.rope.base == 1e6 && h.rope.factor == 4);
+    assert_true(h.rope.n_original == 32768 && !h.rope.truncate);
+    assert_float_equal(h.rope.magnitude, 0.1 * log(4) + 1, 1e-12);
+    weft_metadata_destroy(m);
+    m = tiny_metadata(&a, "qwen2", false);
+    tiny_put_string(m, "qwen2.rope.scaling.type", "yarn");
+    tiny_put_f64(m, "qwen2.rope.scaling.factor", 4);
+    tiny_put_u32(m, "qwen2.rope.scaling.original_context_length", 32768);
+    assert_weft_ok(weft_arch_find(m, WEFT_SPELL_GGUF, &arch));
+    assert_weft_ok(weft_hparams_read(m, arch, WEFT_SPELL_GGUF, &h));
+    assert_true(h.rope.scaling == WEFT_ROPE_YARN && h.rope.n_original == 32768);
+    assert_float_equal(h.rope.magnitude, 0.1 * log(4) + 1, 1e-12);
+    weft_metadata_destroy(m);
+}
+
+static bool stop_at_once(void *ctx, uint64_t done, uint64_t total) {
+    uint64_t *seen = ctx;
+    assert_true(done > 0 && done <= total);
+    seen[0]++;
+    seen[1] = done == total;
+    return seen[2] == 0;
+}
+
+static void test_progress_counts_up_and_cancels(void **state) {
+    (void)state;
+    uint64_t seen[3] = {0, 0, 0};
+    weft_network *n;
+    base b = start("llama", false, NULL);
+    weft_network_options o = {.pack = true, .progress = stop_at_once, .progress_ctx = seen};
+    assert_weft_ok(weft_network_create(b.engine, b.metadata, b.weights, &o, &n));
+    assert_true(seen[0] > 10 && seen[1]);
+    weft_model_info info = weft_network_info(n);
+    assert_string_equal(info.architecture, "llama");
+    assert_string_equal(info.name, "");
+    assert_int_equal(info.n_vocab, TINY_VOCAB);
+    assert_int_equal(info.weight_bytes, info.n_parameters * 4);
+    weft_network_destroy(&n);
+    assert_null(n);
+    finish(&b);
+    b = start("llama", false, NULL);
+    seen[2] = 1;
+    assert_weft_fails(weft_network_create(b.engine, b.metadata, b.weights, &o, &n),
+                      WEFT_E_CANCELLED);
+    assert_null(n);
+    finish(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_values_are_named),
+        cmocka_unit_test(test_options_that_are_not_there_are_refused),
+        cmocka_unit_test(test_missing_keys_are_named),
+        cmocka_unit_test(test_unknown_architectures_are_named),
+        cmocka_unit_test(test_bad_tensors_are_named),
+        cmocka_unit_test(test_missing_and_strange_tensors_are_named),
+        cmocka_unit_test(test_defaults_of_absent_keys),
+        cmocka_unit_test(test_gemma_ropes),
+        cmocka_unit_test(test_layer_types),
+        cmocka_unit_test(test_yarn_spellings),
+        cmocka_unit_test(test_progress_counts_up_and_cancels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
