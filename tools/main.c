@@ -1,0 +1,75 @@
+/* The weft command: picks the subcommand. A closed pipe on stdout is no error; OpenBLAS is kept to
+ * one thread, since weft has a thread team of its own. */
+#include "tool.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <weft/extra/blas.h>
+
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} command;
+
+static const command commands[] = {
+    {"run", tool_run},
+    {"bench", tool_bench},
+    {"perplexity", tool_perplexity},
+    {"logits", tool_logits},
+    {"inspect", tool_inspect},
+    {"tokenize", tool_tokenize},
+    {"detokenize", tool_detokenize},
+};
+
+static const char help[] = "weft: an inference engine for transformer language models\n"
+                           "\n"
+                           "Usage: weft COMMAND [options]\n"
+                           "  run         generate text from a prompt\n"
+                           "  bench       measure how fast a model runs here\n"
+                           "  inspect     show or check a model file\n"
+                           "  tokenize    text to token ids\n"
+                           "  detokenize  token ids to text\n"
+                           "  perplexity  measure a model on a text or against reference logits\n"
+                           "  logits      print logits as JSON (a checking tool)\n"
+                           "\n"
+                           "  weft COMMAND --help   options and an example\n"
+                           "  weft --version        version, CPU features chosen, libraries\n"
+                           "\n"
+                           "Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n"
+                           "\n"
+                           "Example:\n"
+                           "  weft run -p \"Why is the sky blue?\"\n";
+
+static int show_version(void) {
+    weft_engine *engine;
+    tool_engine options = {.n_threads = 1};
+    int code = tool_open_engine(&options, &engine);
+    if (code >= 0)
+        return code;
+    printf("weft %s\ncpu: %s\nlibraries: %s\n", weft_version(), weft_engine_cpu(engine),
+           weft_libraries());
+    weft_engine_release(&engine);
+    return tool_finish(TOOL_DONE);
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN);
+    weft_blas_set_threads(1);
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        fputs("weft: usage: weft COMMAND [options] (see weft --help)\n", stderr);
+        return TOOL_USAGE;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        tool_write(help, strlen(help));
+        return tool_finish(TOOL_DONE);
+    }
+    if (strcmp(name, "--version") == 0)
+        return show_version();
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    tool_fail(name, "no such command (see weft --help)");
+    return TOOL_USAGE;
+}

@@ -1,0 +1,127 @@
+/* Prompts: a user's words to tokens, as they are or inside the model's chat template. */
+#include "prompt.h"
+#include "tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Appends the tokens of a text. */
+static weft_status append(tool_prompt *to, const char *text, size_t n_bytes, bool special,
+                          bool add) {
+    int32_t *more;
+    size_t n;
+    weft_tokenize_options how = {.parse_special = special, .add_special = add};
+    weft_status status = weft_tokenize(to->tokenizer, text, n_bytes, how, &more, &n);
+    if (status)
+        return status;
+    int32_t *ids = realloc(to->ids, (to->n + n + 1) * sizeof *ids);
+    if (ids) {
+        to->ids = ids;
+        if (n > 0)
+            memcpy(ids + to->n, more, n * sizeof *ids);
+        to->n += n;
+    }
+    weft_tokens_free(to->tokenizer, more, n);
+    return ids ? WEFT_OK : WEFT_E_MEMORY;
+}
+
+/* `append` has left room for one more. */
+static void prepend(tool_prompt *to, int32_t id) {
+    memmove(to->ids + 1, to->ids, to->n * sizeof *to->ids);
+    to->ids[0] = id;
+    to->n++;
+}
+
+/* Whether a text spells special tokens. */
+static weft_status spells_special(const weft_tokenizer *tokenizer, const char *text, size_t n_bytes,
+                                  bool *out) {
+    tool_prompt plain = {.tokenizer = tokenizer}, special = plain;
+    weft_status status = append(&plain, text, n_bytes, false, false);
+    if (!status)
+        status = append(&special, text, n_bytes, true, false);
+    if (!status)
+        *out = plain.n != special.n ||
+               memcmp(plain.ids, special.ids, plain.n * sizeof *plain.ids) != 0;
+    free(plain.ids);
+    free(special.ids);
+    return status;
+}
+
+static weft_status render(const tool_prompt *p, const char *content, char **out, size_t *n_bytes) {
+    weft_chat_message messages[2];
+    size_t n = 0;
+    if (p->system)
+        messages[n++] = (weft_chat_message){"system", p->system};
+    messages[n++] = (weft_chat_message){"user", content};
+    return weft_chat_prompt(p->tokenizer, messages, n, true, out, n_bytes);
+}
+
+/* Stands for the user's words while a template is rendered; no template or vocabulary has it. */
+#define PLACE "\x01\x02weft\x02\x01"
+
+/* The conversation is one text for the tokeniser, unless the user's words spell special tokens:
+ * then they are put between what stands before and after them, as plain text. */
+static weft_status append_chat(tool_prompt *to, const char *text, size_t n_bytes) {
+    bool apart;
+    char *whole;
+    size_t n;
+    weft_status status = spells_special(to->tokenizer, text, n_bytes, &apart);
+    if (!status)
+        status = render(to, apart ? PLACE : text, &whole, &n);
+    if (status)
+        return status;
+    char *place = apart ? memmem(whole, n, PLACE, strlen(PLACE)) : NULL;
+    if (place) {
+        size_t before = (size_t)(place - whole), skip = before + strlen(PLACE);
+        status = append(to, whole, before, true, false);
+        if (!status)
+            status = append(to, text, n_bytes, false, false);
+        if (!status)
+            status = append(to, whole + skip, n - skip, true, false);
+    } else {
+        status = append(to, whole, n, true, false);
+    }
+    weft_text_free(to->tokenizer, whole, n);
+    int32_t bos = weft_tokenizer_bos(to->tokenizer);
+    if (!status && weft_tokenizer_adds_bos(to->tokenizer) && (to->n == 0 || to->ids[0] != bos))
+        prepend(to, bos);
+    return status;
+}
+
+/* The ids that a conversation of the system message alone has in common with the whole one; 0 for a
+ * template that does not render it. */
+static int32_t count_system(const tool_prompt *whole) {
+    weft_chat_message message = {"system", whole->system};
+    tool_prompt alone = {.tokenizer = whole->tokenizer};
+    char *text;
+    size_t n_bytes, n = 0;
+    if (weft_chat_prompt(whole->tokenizer, &message, 1, false, &text, &n_bytes))
+        return 0;
+    if (append(&alone, text, n_bytes, true, false) == WEFT_OK)
+        while (n < alone.n && n < whole->n && alone.ids[n] == whole->ids[n])
+            n++;
+    weft_text_free(whole->tokenizer, text, n_bytes);
+    free(alone.ids);
+    return (int32_t)n;
+}
+
+int tool_make_prompt(tool_prompt *to, const char *text, size_t n_bytes) {
+    bool chat = !to->no_template && weft_tokenizer_chat_template(to->tokenizer);
+    if (to->system && !chat)
+        return tool_fail("--system", "the model has no chat template");
+    if (chat && strlen(text) != n_bytes)
+        return tool_fail("prompt", "holds a NUL byte; a chat template takes text only");
+    weft_status status =
+        chat ? append_chat(to, text, n_bytes) : append(to, text, n_bytes, false, true);
+    if (chat && status == WEFT_E_UNSUPPORTED && !strstr(weft_detail(), "--no-template"))
+        return tool_fail("chat template", "%s (--no-template gives the prompt as it is)",
+                         weft_detail());
+    if (status)
+        return tool_fail_status("prompt", status);
+    if (to->n == 0 && weft_tokenizer_bos(to->tokenizer) >= 0)
+        prepend(to, weft_tokenizer_bos(to->tokenizer));
+    to->n_system = to->system ? count_system(to) : 0;
+    if (to->n == 0)
+        return tool_fail("prompt", "is empty, and the model has no token that begins a text");
+    return -1;
+}

@@ -1,0 +1,332 @@
+/* Options, error lines, and text in and out of the subcommands. */
+#include "tool.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Errors ---- */
+
+/* `weft: what: why` with everything that could end or colour the line made harmless. */
+static void error_line(const char *what, const char *why) {
+    char line[2048];
+    int n = snprintf(line, sizeof line, "weft: %s: %s", what, why);
+    if (n < 0)
+        return;
+    if ((size_t)n >= sizeof line)
+        n = (int)sizeof line - 1;
+    for (int i = 0; i < n; i++)
+        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+            line[i] = '?';
+    fprintf(stderr, "%s\n", line);
+}
+
+int tool_fail(const char *what, const char *format, ...) {
+    char why[1536];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    error_line(what, why);
+    return TOOL_FAILED;
+}
+
+int tool_fail_status(const char *what, weft_status status) {
+    const char *detail = weft_detail();
+    if (!*detail)
+        detail = weft_status_text(status);
+    /* Details often begin with the file that `what` names. */
+    size_t n = strlen(what);
+    if (strncmp(detail, what, n) == 0 && strncmp(detail + n, ": ", 2) == 0)
+        detail += n + 2;
+    error_line(what, detail);
+    return TOOL_FAILED;
+}
+
+int tool_usage(const char *command, const char *format, ...) {
+    char why[1024], whole[1152];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    snprintf(whole, sizeof whole, "%s (see weft %s --help)", why, command);
+    error_line(command, whole);
+    return TOOL_USAGE;
+}
+
+/* ---- Options ---- */
+
+bool tool_parse_integer(const char *text, int64_t low, int64_t high, int64_t *out) {
+    char *end;
+    errno = 0;
+    if (!*text || strspn(text, "+-0123456789") != strlen(text))
+        return false;
+    long long value = strtoll(text, &end, 10);
+    if (errno || *end || value < low || value > high)
+        return false;
+    *out = value;
+    return true;
+}
+
+bool tool_parse_real(const char *text, double low, double high, double *out) {
+    char *end;
+    if (!*text || strspn(text, "+-.eE0123456789") != strlen(text))
+        return false;
+    double value = strtod(text, &end);
+    if (*end || !isfinite(value) || value < low || value > high)
+        return false;
+    *out = value;
+    return true;
+}
+
+static bool parse_u64(const char *text, uint64_t *out) {
+    char *end;
+    errno = 0;
+    if (!*text || strspn(text, "0123456789") != strlen(text))
+        return false;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || *end)
+        return false;
+    *out = value;
+    return true;
+}
+
+/* False when `text` is not what the option wants. */
+static bool set_option(const tool_option *o, const char *text) {
+    int64_t integer;
+    double real;
+    switch (o->type) {
+    case TOOL_FLAG:
+    case TOOL_UNFLAG:
+        *(bool *)o->value = o->type == TOOL_FLAG;
+        return true;
+    case TOOL_STRING:
+        *(const char **)o->value = text;
+        return true;
+    case TOOL_I32:
+        if (!tool_parse_integer(text, (int64_t)o->low, (int64_t)o->high, &integer))
+            return false;
+        *(int32_t *)o->value = (int32_t)integer;
+        return true;
+    case TOOL_U64:
+        return parse_u64(text, o->value);
+    case TOOL_F32:
+        if (!tool_parse_real(text, o->low, o->high, &real))
+            return false;
+        *(float *)o->value = (float)real;
+        return true;
+    case TOOL_LIST: {
+        tool_list *list = o->value;
+        if (list->n == sizeof list->items / sizeof list->items[0])
+            return false;
+        list->items[list->n++] = text;
+        return true;
+    }
+    }
+    return false;
+}
+
+static int bad_value(const char *command, const tool_option *o, const char *text) {
+    char name[64];
+    if (o->name)
+        snprintf(name, sizeof name, "--%s", o->name);
+    else
+        snprintf(name, sizeof name, "-%c", o->letter);
+    if (o->type == TOOL_LIST)
+        return tool_usage(command, "%s given too often", name);
+    if (o->type == TOOL_U64)
+        return tool_usage(command, "%s wants a whole number, not '%s'", name, text);
+    return tool_usage(command, "%s wants a %snumber from %g to %g, not '%s'", name,
+                      o->type == TOOL_I32 ? "whole " : "", o->low, o->high, text);
+}
+
+#define MAX_OPTIONS 64
+#define LONG_BASE 256 /* getopt_long's value of option i is LONG_BASE + i */
+
+int tool_parse(int argc, char **argv, const char *help, const tool_option *options, size_t n,
+               int *first) {
+    struct option longs[MAX_OPTIONS + 2] = {{"help", no_argument, NULL, 'h'}};
+    char shorts[2 * MAX_OPTIONS + 4] = ":h";
+    size_t n_longs = 1, n_shorts = 2;
+    for (size_t i = 0; i < n && i < MAX_OPTIONS; i++) {
+        bool bare = options[i].type == TOOL_FLAG || options[i].type == TOOL_UNFLAG;
+        if (options[i].name)
+            longs[n_longs++] = (struct option){
+                options[i].name, bare ? no_argument : required_argument, NULL, LONG_BASE + (int)i};
+        if (options[i].letter) {
+            shorts[n_shorts++] = options[i].letter;
+            if (!bare)
+                shorts[n_shorts++] = ':';
+        }
+    }
+    opterr = 0;
+    optind = 1;
+    for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+        if (c == 'h') {
+            tool_write(help, strlen(help));
+            return tool_finish(TOOL_DONE);
+        }
+        const char *given = optind > 0 ? argv[optind - 1] : "";
+        if (c == ':')
+            return tool_usage(argv[0], "%s wants a value", given);
+        size_t i = 0;
+        if (c >= LONG_BASE)
+            i = (size_t)(c - LONG_BASE);
+        else
+            while (i < n && options[i].letter != c)
+                i++;
+        if (c == '?' || i >= n) {
+            char letter[3] = {'-', (char)optopt, 0};
+            bool is_letter = optopt > 0 && optopt < LONG_BASE;
+            return tool_usage(argv[0], "unknown option %s", is_letter ? letter : given);
+        }
+        if (!set_option(&options[i], optarg))
+            return bad_value(argv[0], &options[i], optarg);
+    }
+    if (first)
+        *first = optind;
+    else if (optind < argc)
+        return tool_usage(argv[0], "unexpected argument '%s'", argv[optind]);
+    return -1;
+}
+
+/* ---- Text in ---- */
+
+static int read_stream(FILE *stream, const char *what, char **out, size_t *n_bytes) {
+    size_t room = 4096, n = 0;
+    char *text = malloc(room);
+    while (text) {
+        n += fread(text + n, 1, room - n - 1, stream);
+        if (n < room - 1)
+            break;
+        room *= 2;
+        char *bigger = realloc(text, room);
+        if (!bigger)
+            free(text);
+        text = bigger;
+    }
+    if (!text)
+        return tool_fail(what, "out of memory");
+    if (ferror(stream)) {
+        free(text);
+        return tool_fail(what, "%s", strerror(errno));
+    }
+    text[n] = 0;
+    *out = text;
+    *n_bytes = n;
+    return -1;
+}
+
+int tool_read_file(const char *path, char **out, size_t *n_bytes) {
+    if (strcmp(path, "-") == 0)
+        return read_stream(stdin, "stdin", out, n_bytes);
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return tool_fail(path, "%s", strerror(errno));
+    struct stat info;
+    if (fstat(fileno(stream), &info) == 0 && S_ISDIR(info.st_mode)) {
+        fclose(stream);
+        return tool_fail(path, "is a directory");
+    }
+    int code = read_stream(stream, path, out, n_bytes);
+    fclose(stream);
+    return code;
+}
+
+int tool_read_text(const char *command, const char *text, const char *file, char **out,
+                   size_t *n_bytes) {
+    if (text && file)
+        return tool_usage(command, "-p and -f exclude each other");
+    if (text) {
+        *out = strdup(text);
+        *n_bytes = strlen(text);
+        return *out ? -1 : tool_fail(command, "out of memory");
+    }
+    if (!file && isatty(STDIN_FILENO))
+        return tool_usage(command, "no text: give -p TEXT, -f FILE, or pipe it in");
+    return tool_read_file(file ? file : "-", out, n_bytes);
+}
+
+/* ---- Text out ---- */
+
+static int write_errno; /* of the first write to stdout that failed */
+
+static bool written(bool fine) {
+    if (!fine && !write_errno)
+        write_errno = errno;
+    return fine;
+}
+
+bool tool_write(const void *bytes, size_t n_bytes) {
+    return written(fwrite(bytes, 1, n_bytes, stdout) == n_bytes);
+}
+
+bool tool_flush(void) {
+    return written(fflush(stdout) == 0);
+}
+
+/* Whether nobody can read what is written to stdout any more. */
+static bool reader_is_gone(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return write_errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)));
+}
+
+/* Length of the UTF-8 sequence at the front of text [n], 0 where there is none (Unicode, table
+ * 3-7). */
+static size_t utf8_length(const unsigned char *s, size_t n) {
+    if (s[0] < 0x80)
+        return 1;
+    size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n < length)
+        return 0;
+    unsigned char low = 0x80, high = 0xbf;
+    if (s[0] == 0xe0)
+        low = 0xa0;
+    else if (s[0] == 0xed)
+        high = 0x9f;
+    else if (s[0] == 0xf0)
+        low = 0x90;
+    else if (s[0] == 0xf4)
+        high = 0x8f;
+    if (s[1] < low || s[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+bool tool_write_json_string(const char *bytes, size_t n_bytes) {
+    fputc('"', stdout);
+    for (size_t i = 0; i < n_bytes;) {
+        const unsigned char *s = (const unsigned char *)bytes + i;
+        size_t length = utf8_length(s, n_bytes - i);
+        if (length == 0)
+            fputs("\\ufffd", stdout);
+        else if (*s == '"' || *s == '\\')
+            printf("\\%c", *s);
+        else if (*s < 0x20 || *s == 0x7f)
+            printf("\\u%04x", *s);
+        else
+            fwrite(s, 1, length, stdout);
+        i += length ? length : 1;
+    }
+    return fputc('"', stdout) != EOF;
+}
+
+bool tool_write_json_float(double value) {
+    return (isfinite(value) ? printf("%.9g", value) : printf("null")) >= 0;
+}
+
+int tool_finish(int code) {
+    if ((tool_flush() && !ferror(stdout)) || reader_is_gone())
+        return code;
+    return tool_fail("stdout", "%s", write_errno ? strerror(write_errno) : "writing failed");
+}

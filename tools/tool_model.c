@@ -1,0 +1,135 @@
+/* Engines and models for the subcommands: names of known models, the cache folder, progress. */
+#include "tool.h"
+#include "sources.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int tool_open_engine(const tool_engine *options, weft_engine **out) {
+    weft_engine_options engine = weft_engine_options_default();
+    if (options) {
+        if (options->reproducible && options->floats)
+            return tool_fail("--float", "excludes --reproducible");
+        engine.n_threads = options->n_threads;
+        engine.cpu = options->cpu;
+        if (options->reproducible)
+            engine.numbers = WEFT_NUMBERS_REPRODUCIBLE;
+        if (options->floats)
+            engine.numbers = WEFT_NUMBERS_FLOAT;
+    }
+    weft_status status = weft_engine_create(&engine, out);
+    return status ? tool_fail_status("engine", status) : -1;
+}
+
+/* ---- Names ---- */
+
+/* Where models/fetch puts files; NULL without a home. Freed with free(). */
+static char *cached_path(const char *file) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *path = NULL;
+    int n = -1;
+    if (cache && *cache)
+        n = asprintf(&path, "%s/weft/%s", cache, file);
+    else if (home && *home)
+        n = asprintf(&path, "%s/.cache/weft/%s", home, file);
+    return n < 0 ? NULL : path;
+}
+
+static const tool_source *known_model(const char *name) {
+    for (size_t i = 0; tool_sources[i].name; i++)
+        if (strcmp(tool_sources[i].name, name) == 0)
+            return &tool_sources[i];
+    return NULL;
+}
+
+/* The names of all known models, for the message about an unknown one. */
+static void list_names(char *out, size_t room) {
+    size_t n = 0;
+    out[0] = 0;
+    for (size_t i = 0; tool_sources[i].name && n < room; i++) {
+        if (i > 0 && strcmp(tool_sources[i].name, tool_sources[i - 1].name) == 0)
+            continue;
+        int k = snprintf(out + n, room - n, "%s%s", n ? ", " : "", tool_sources[i].name);
+        n += k > 0 ? (size_t)k : 0;
+    }
+}
+
+int tool_model_path(const char *path_or_name, char **out) {
+    if (!*path_or_name)
+        return tool_fail("-m", "the path is empty");
+    const tool_source *known = known_model(path_or_name);
+    if (access(path_or_name, F_OK) == 0 || errno != ENOENT || strchr(path_or_name, '/') ||
+        (!known && strstr(path_or_name, ".gguf"))) {
+        *out = strdup(path_or_name);
+        return *out ? -1 : tool_fail(path_or_name, "out of memory");
+    }
+    if (!known) {
+        char names[512];
+        list_names(names, sizeof names);
+        return tool_fail(path_or_name, "no such file, and no known model (known: %s)", names);
+    }
+    char *path = cached_path(known->file);
+    if (path && access(path, R_OK) == 0) {
+        *out = path;
+        return -1;
+    }
+    free(path);
+    return tool_fail(path_or_name, "not fetched yet; get it (%.0f MB, %s) with: models/fetch %s",
+                     known->megabytes, known->licence, known->name);
+}
+
+/* ---- Opening ---- */
+
+typedef struct progress {
+    int shown; /* per cent, -1: nothing yet */
+} progress;
+
+static bool show_progress(void *ctx, uint64_t done, uint64_t total) {
+    progress *p = ctx;
+    int percent = total ? (int)((double)done / (double)total * 100.0) : 100;
+    if (percent != p->shown) {
+        fprintf(stderr, "\rloading %3d%%", percent);
+        fflush(stderr);
+        p->shown = percent;
+    }
+    return true;
+}
+
+int tool_open_model(weft_engine *engine, const char *path_or_name, bool without_tokenizer,
+                    const char *pre, weft_model **out) {
+    char *path;
+    int code = tool_model_path(path_or_name ? path_or_name : TOOL_DEFAULT_MODEL, &path);
+    if (code >= 0)
+        return code;
+    progress p = {.shown = -1};
+    weft_model_options options = weft_model_options_default();
+    options.without_tokenizer = without_tokenizer;
+    options.pre = pre;
+    if (isatty(STDERR_FILENO)) {
+        options.progress = show_progress;
+        options.progress_ctx = &p;
+    }
+    weft_status status = weft_model_open(engine, path, &options, out);
+    if (p.shown >= 0)
+        fputs("\r             \r", stderr);
+    if (status)
+        code = tool_fail_status(path, status);
+    free(path);
+    return code;
+}
+
+int tool_open_tokenizer(weft_engine *engine, const char *path_or_name, const char *pre,
+                        weft_tokenizer **out) {
+    char *path;
+    int code = tool_model_path(path_or_name ? path_or_name : TOOL_DEFAULT_MODEL, &path);
+    if (code >= 0)
+        return code;
+    weft_status status = weft_tokenizer_open(engine, path, pre, out);
+    if (status)
+        code = tool_fail_status(path, status);
+    free(path);
+    return code;
+}
