@@ -20,7 +20,7 @@ typedef struct weft_session weft_session;
 
 typedef struct weft_session_options {
     int32_t n_context; /* positions; 0: min(the model's, 4096). More than memory holds is refused */
-    int32_t n_batch;   /* longest step of prefill; 0: 512. Longer prompts are cut into steps */
+    int32_t n_batch;   /* longest step of prefill; 0: 256. Longer prompts are cut into steps */
     weft_dtype cache_type; /* WEFT_F16 or WEFT_F32 */
     int32_t n_sequences;   /* forks that may live at once, sharing n_context positions; 0: 1 */
 } weft_session_options;

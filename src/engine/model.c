@@ -118,9 +118,13 @@ static weft_status load(weft_model *model, const char *path, const weft_model_op
     int64_t n_rows = weft_network_info(model->network).n_vocab;
     status = make_tokenizer(model->engine, &model->source, path, options->pre, n_rows,
                             &model->tokenizer);
-    if (!status)
-        model->max_piece_bytes = longest_piece(model->tokenizer);
-    return status;
+    if (status)
+        return status;
+    model->max_piece_bytes = longest_piece(model->tokenizer);
+    /* Network and tokeniser have copied what they keep; the vocabulary's strings are megabytes. */
+    weft_metadata_destroy(model->source.metadata);
+    model->source.metadata = NULL;
+    return WEFT_OK;
 }
 
 weft_status weft_model_open(weft_engine *engine, const char *path,

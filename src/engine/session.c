@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define DEFAULT_CONTEXT 4096
-#define DEFAULT_BATCH 512
+#define DEFAULT_BATCH 256 /* longer steps take more memory and gain nothing */
 /* A step that wants the logits of all its rows has fewer of them, so that they take no more than
  * this; never fewer than the rows at which a step still counts as prefill. */
 #define ALL_LOGITS_BYTES ((size_t)64 << 20)

@@ -13,7 +13,20 @@
 #include <string.h>
 
 #define WEFT_LANES 16
+
+/* Sanitizers check every access; without inlining their builds take seconds, not minutes. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WEFT_SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEFT_SANITIZED
+#endif
+#ifdef WEFT_SANITIZED
+#define WEFT_INLINE static __attribute__((noinline, unused))
+#else
 #define WEFT_INLINE static inline __attribute__((always_inline))
+#endif
 
 /* Before a short loop whose count is constant once everything is inlined. Clang needs no hint, and
  * with one it would unroll by two before it knows the count. */
