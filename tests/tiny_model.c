@@ -96,6 +96,28 @@ static const char *const merges[] = {"th", "he", "in", "er", "an", "re", "on", "
                                      "st", "to", "nt", "ng", "se", "ha", "as", "ou", "io", "le",
                                      "ve", "co", "me", "de", "hi", "ri", "ro", "ic", "ne", "ea"};
 
+/* Every word of its text begins with the mark of a space. */
+static void put_spm_vocabulary(writer *w) {
+    char spelling[16];
+    key_text(w, "tokenizer.ggml.model", "llama");
+    key_array(w, "tokenizer.ggml.tokens", T_STRING, TINY_N_VOCAB);
+    for (int i = 0; i < TINY_N_VOCAB; i++) {
+        if (i > 32 && i < 127)
+            snprintf(spelling, sizeof spelling, "\xe2\x96\x81%c", i);
+        else
+            snprintf(spelling, sizeof spelling, "<%d>", i);
+        put_text(w, spelling);
+    }
+    key_array(w, "tokenizer.ggml.scores", T_F32, TINY_N_VOCAB);
+    for (int i = 0; i < TINY_N_VOCAB; i++)
+        put_float(w, 0);
+    key_array(w, "tokenizer.ggml.token_type", T_U32 + 1, TINY_N_VOCAB);
+    for (int i = 0; i < TINY_N_VOCAB; i++)
+        put(w, i == 0 ? 2 : i < TINY_BOS ? 1 : 3, 4); /* unknown, normal, control */
+    key_u32(w, "tokenizer.ggml.bos_token_id", TINY_BOS);
+    key_u32(w, "tokenizer.ggml.eos_token_id", TINY_EOS);
+}
+
 static void put_vocabulary(writer *w) {
     static const char *const specials[] = {"<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>"};
     char spelling[4];
@@ -227,7 +249,7 @@ static void put_tensor(writer *w, const tensor *t) {
 }
 
 static void put_header(writer *w) {
-    int n_keys = 12 + 7 + !w->o.no_bos + w->o.chat;
+    int n_keys = 12 + (w->o.spm ? 6 : 7 + !w->o.no_bos + w->o.chat);
     fputs("GGUF", w->file);
     put(w, 3, 4);
     put(w, (uint64_t)w->n_tensors, 8);
@@ -244,7 +266,10 @@ static void put_header(writer *w) {
     key_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
     key_u32(w, "llama.rope.dimension_count", HEAD_DIM);
     key_f32(w, "llama.rope.freq_base", 10000);
-    put_vocabulary(w);
+    if (w->o.spm)
+        put_spm_vocabulary(w);
+    else
+        put_vocabulary(w);
     uint64_t offset = 0;
     for (int i = 0; i < w->n_tensors; i++) {
         const tensor *t = &w->tensors[i];

@@ -18,6 +18,8 @@ enum {
 
 typedef struct tiny_options {
     bool q8_0;          /* matrices as Q8_0 instead of F32 */
+    bool spm;           /* SentencePiece: the ids of printable ASCII are that character after a
+                           space, all others spell what they are */
     bool chat;          /* has a ChatML template */
     bool adds_bos;      /* asks for BOS before a text */
     bool no_bos;        /* names no BOS token */

@@ -270,6 +270,7 @@ weft_status weft_generate(weft_session *session, const int32_t *prompt, size_t n
         .options = options ? *options : weft_generate_options_default(),
         .on_text = on_text,
         .ctx = ctx,
+        .detok = {.started = true}, /* goes on from a text: a first space belongs to it */
         .result = {.n_prompt = (int32_t)n_prompt},
     };
     weft_status status = weft_engine_alive(session->model->engine);

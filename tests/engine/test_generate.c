@@ -399,10 +399,30 @@ static void test_options_refused(void **state) {
     weft_session_release(&s);
 }
 
+/* "The capital is" goes on with " Paris": what is generated is no text of its own. */
+static void test_a_continuation_keeps_its_first_space(void **state) {
+    (void)state;
+    const tiny_options spm = {.spm = true};
+    fixture sentencepiece = fixture_open(&spm, WEFT_NUMBERS_REPRODUCIBLE);
+    weft_session *s = session_open(&sentencepiece, 64, 0);
+    weft_generate_options o = up_to(20);
+    generate(s, &o, NULL, &whole);
+    const weft_tokenizer *tokenizer = weft_model_tokenizer(sentencepiece.model);
+    const char *piece, *text = whole.text;
+    for (size_t i = 0, n; i < whole.n_tokens; i++, text += n) {
+        weft_token_bytes(tokenizer, whole.tokens[i], false, &piece, &n);
+        assert_memory_equal(text, piece, n);
+    }
+    assert_int_equal(whole.text[0], ' ');
+    weft_session_release(&s);
+    fixture_close(&sentencepiece);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_seed_gives_the_same_text),
         cmocka_unit_test(test_stop_strings_span_tokens),
+        cmocka_unit_test(test_a_continuation_keeps_its_first_space),
         cmocka_unit_test(test_stop_strings_that_nearly_match),
         cmocka_unit_test(test_a_stop_string_that_is_a_prefix_of_another),
         cmocka_unit_test(test_no_tokens),
