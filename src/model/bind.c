@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/detail.h"
 #include "model/network_impl.h"
+#include "tensor/kernels/panel.h"
 
 static const char *const layer_prefix[WEFT_SPELL_COUNT] = {"blk.", "model.layers."};
 
@@ -59,25 +60,6 @@ static int64_t extent(const weft_hparams *h, weft_extent e) {
     return 0;
 }
 
-static bool matrix_type(weft_dtype t) {
-    switch (t) {
-    case WEFT_F32:
-    case WEFT_F16:
-    case WEFT_BF16:
-    case WEFT_Q4_0:
-    case WEFT_Q4_1:
-    case WEFT_Q5_0:
-    case WEFT_Q5_1:
-    case WEFT_Q8_0:
-    case WEFT_Q4_K:
-    case WEFT_Q5_K:
-    case WEFT_Q6_K:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool vector_type(weft_dtype t) {
     return t == WEFT_F32 || t == WEFT_F16 || t == WEFT_BF16;
 }
@@ -87,7 +69,7 @@ static weft_status check_tensor(const weft_hparams *h, const weft_tensor_rule *r
     bool matrix = rule->n_rows != WEFT_EXT_NONE;
     int64_t rows = extent(h, rule->n_rows), cols = extent(h, rule->n_cols);
     weft_dtype type = weft_tensor_dtype(t);
-    if (matrix ? !matrix_type(type) : !vector_type(type))
+    if (matrix ? !weft_panel_supported(type) : !vector_type(type))
         return weft_fail(WEFT_E_UNSUPPORTED, "%s: the type %s is not supported for a %s", name,
                          weft_dtype_name(type), matrix ? "matrix" : "vector");
     int rank = weft_tensor_rank(t);
@@ -190,10 +172,10 @@ static weft_status refuse_strangers(const weft_binding *b) {
         weft_weights_at(b->weights, i, &name);
         if (strncmp(name, prefix, n_prefix) != 0)
             continue;
-        long layer = 0;
+        long layer = 0; /* of any number of digits: stays large once it is */
         const char *p = name + n_prefix;
-        for (; *p >= '0' && *p <= '9' && layer < (1 << 20); p++)
-            layer = layer * 10 + (*p - '0');
+        for (; *p >= '0' && *p <= '9'; p++)
+            layer = layer < (1 << 20) ? layer * 10 + (*p - '0') : layer;
         if (*p != '.')
             continue;
         if (layer >= n->h.n_layer)

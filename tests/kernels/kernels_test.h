@@ -63,8 +63,11 @@ static inline void assert_same_floats(const char *what, weft_isa isa, const floa
 
 /* ---- Rows in the file's layout ---- */
 
-static const weft_dtype quantized_types[] = {WEFT_Q4_0, WEFT_Q4_1, WEFT_Q5_0, WEFT_Q5_1,
-                                             WEFT_Q8_0, WEFT_Q4_K, WEFT_Q5_K, WEFT_Q6_K};
+static const weft_dtype quantized_types[] = {
+    WEFT_Q4_0,   WEFT_Q4_1,   WEFT_Q5_0,    WEFT_Q5_1,  WEFT_Q8_0,    WEFT_Q2_K,
+    WEFT_Q3_K,   WEFT_Q4_K,   WEFT_Q5_K,    WEFT_Q6_K,  WEFT_IQ1_S,   WEFT_IQ1_M,
+    WEFT_IQ2_S,  WEFT_IQ2_XS, WEFT_IQ2_XXS, WEFT_IQ3_S, WEFT_IQ3_XXS, WEFT_IQ4_NL,
+    WEFT_IQ4_XS, WEFT_TQ1_0,  WEFT_TQ2_0,   WEFT_MXFP4, WEFT_NVFP4};
 static const weft_dtype float_types[] = {WEFT_F32, WEFT_F16, WEFT_BF16};
 #define N_ITEMS(a) (sizeof(a) / sizeof *(a))
 
@@ -87,6 +90,41 @@ static inline size_t row_bytes(weft_dtype dtype, size_t n_cols) {
     return n_cols / weft_dtype_block(dtype) * weft_dtype_block_bytes(dtype);
 }
 
+/* Where a block has its f16 scale, and behind it the minimum; -1: no f16, or (IQ1_M) in pieces. */
+static inline int scale_at(weft_dtype dtype) {
+    switch (dtype) {
+    case WEFT_Q2_K:
+        return 80;
+    case WEFT_Q3_K:
+        return 108;
+    case WEFT_Q6_K:
+        return 208;
+    case WEFT_TQ1_0:
+        return 52;
+    case WEFT_TQ2_0:
+        return 64;
+    case WEFT_IQ1_M:
+    case WEFT_MXFP4:
+    case WEFT_NVFP4:
+        return -1;
+    default:
+        return 0;
+    }
+}
+static inline bool has_minimum(weft_dtype dtype) {
+    return dtype == WEFT_Q4_1 || dtype == WEFT_Q5_1 || dtype == WEFT_Q2_K || dtype == WEFT_Q4_K ||
+           dtype == WEFT_Q5_K;
+}
+
+/* Sets a block's f16 scale. */
+static inline void set_scale(weft_dtype dtype, uint8_t *block, uint16_t h) {
+    if (dtype == WEFT_IQ1_M) /* the highest nibbles of four words */
+        for (int i = 0; i < 4; i++)
+            block[49 + 2 * i] = (uint8_t)((block[49 + 2 * i] & 15) | (h >> (4 * i) & 15) << 4);
+    else if (scale_at(dtype) >= 0)
+        memcpy(block + scale_at(dtype), &h, 2);
+}
+
 /* One row of random blocks or floats. */
 static inline void random_row(weft_dtype dtype, row_kind kind, size_t n_cols, uint8_t *row) {
     if (dtype == WEFT_F32 || dtype == WEFT_F16 || dtype == WEFT_BF16) {
@@ -101,8 +139,6 @@ static inline void random_row(weft_dtype dtype, row_kind kind, size_t n_cols, ui
         return;
     }
     size_t block = weft_dtype_block_bytes(dtype), n = n_cols / weft_dtype_block(dtype);
-    size_t at = dtype == WEFT_Q6_K ? 208 : 0;
-    bool two = dtype == WEFT_Q4_1 || dtype == WEFT_Q5_1 || dtype == WEFT_Q4_K || dtype == WEFT_Q5_K;
     static const uint8_t ends[] = {0x00, 0xff, 0x80, 0x7f, 0x81};
     for (size_t b = 0; b < n; b++, row += block) {
         uint32_t same = random_u32();
@@ -110,9 +146,12 @@ static inline void random_row(weft_dtype dtype, row_kind kind, size_t n_cols, ui
             row[i] = kind == ROW_PLAIN || same % 3 == 0
                          ? (uint8_t)random_u32()
                          : ends[same % 3 == 1 ? same / 3 % 5 : random_u32() % 5];
-        for (size_t i = 0; i < (two ? 2 : 1); i++) {
+        if (kind == ROW_PLAIN && dtype == WEFT_MXFP4) /* powers of the size found in models */
+            row[0] = (uint8_t)(0x70 + row[0] % 16);
+        set_scale(dtype, row, random_scale(kind));
+        if (has_minimum(dtype)) {
             uint16_t h = random_scale(kind);
-            memcpy(row + at + 2 * i, &h, 2);
+            memcpy(row + scale_at(dtype) + 2, &h, 2);
         }
     }
 }

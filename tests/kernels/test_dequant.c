@@ -86,6 +86,99 @@ static void test_256_column_types(void **state) {
     assert_true(y[0] == 3 * (0x2f - 32) && y[64] == -2 * (0x35 - 32) && y[1] == 3 * -32);
 }
 
+/* Types of two and three bits, and ternary ones. */
+static void test_small_types(void **state) {
+    (void)state;
+    float y[256];
+    /* Columns 16 … 31 have scale 3 and minimum 5, d is 1 and dmin 2; column 33 is bits 2 and 3. */
+    uint8_t q2_k[84] = {0};
+    q2_k[1] = 0x53;
+    q2_k[2] = 0x01;
+    q2_k[16 + 16] = 0x02; /* column 16 */
+    q2_k[16 + 1] = 0x0c;  /* column 33 */
+    q2_k[81] = 0x3c;
+    q2_k[83] = 0x40;
+    dequantize(WEFT_Q2_K, q2_k, 256, y);
+    assert_true(y[0] == 0 && y[16] == 3 * 2 - 2 * 5 && y[17] == -10 && y[33] == 3 && y[34] == 0);
+
+    /* Sub-scale 9 (columns 144 … 159): the high nibble of byte 1, bits 4 and 5 of byte 9. A mask of
+     * 0 takes 4. */
+    uint8_t q3_k[110] = {0};
+    q3_k[96 + 1] = 0x70;
+    q3_k[96 + 9] = 0x30;
+    q3_k[109] = 0x3c;
+    q3_k[16] = 0x10;      /* mask of column 144: row 16, bit 4 */
+    q3_k[32 + 48] = 0x02; /* its quant */
+    dequantize(WEFT_Q3_K, q3_k, 256, y);
+    assert_true(y[144] == (0x37 - 32) * 2 && y[145] == (0x37 - 32) * -4 && y[0] == -32 * -4);
+
+    /* 0xff is 0.99609 = 0.22222…₃: five digits 2, which stand for 1; 0x00 is all -1. */
+    uint8_t tq1_0[54] = {0xff, 0x80};
+    tq1_0[53] = 0x40;
+    dequantize(WEFT_TQ1_0, tq1_0, 256, y);
+    assert_true(y[0] == 2 && y[32] == 2 && y[128] == 2 && y[2] == -2 && y[255] == -2);
+    assert_true(y[1] == 0 && y[33] == 0); /* 0.5 is 0.1111…₃ */
+
+    uint8_t tq2_0[66] = {0x02, 0xc0};
+    tq2_0[65] = 0x3c;
+    dequantize(WEFT_TQ2_0, tq2_0, 256, y);
+    assert_true(y[0] == 1 && y[32] == -1 && y[97] == 2);
+}
+
+/* Entries of codebooks, with their signs, and the types with scales of 16 columns. */
+static void test_codebook_types(void **state) {
+    (void)state;
+    float y[256];
+    /* Entry 0 is eight times 8; signs 0b0000001 and the parity make columns 0 and 7 negative. */
+    uint8_t iq2_xxs[66] = {0x00, 0x3c};
+    iq2_xxs[6] = 0x01;
+    iq2_xxs[9] = 0x20; /* scale 2 of 16 */
+    dequantize(WEFT_IQ2_XXS, iq2_xxs, 256, y);
+    assert_true(y[0] == -2.5f / 4 * 8 && y[1] == 5 && y[7] == -5 && y[8] == 5 && y[32] == 1);
+
+    /* Scale nibbles 1 and 3 of the halves. */
+    uint8_t iq2_s[82] = {0x00, 0x3c};
+    iq2_s[34] = 0x02;
+    iq2_s[74] = 0x31;
+    dequantize(WEFT_IQ2_S, iq2_s, 256, y);
+    assert_true(y[0] == 1.5f / 4 * 8 && y[1] == -3 && y[16] == 3.5f / 4 * 8);
+
+    /* Entry 0 of IQ3_XXS is four times 4, of IQ3_S four times 1. */
+    uint8_t iq3_xxs[98] = {0x00, 0x3c};
+    iq3_xxs[66 + 3] = 0x10;
+    dequantize(WEFT_IQ3_XXS, iq3_xxs, 256, y);
+    assert_true(y[0] == 1.5f / 2 * 4 && y[32] == 1);
+    uint8_t iq3_s[110] = {0x00, 0x3c};
+    iq3_s[74] = 0x10;
+    iq3_s[106] = 0x30;
+    dequantize(WEFT_IQ3_S, iq3_s, 256, y);
+    assert_true(y[0] == 1 && y[4] == -1 && y[32] == 7);
+
+    /* Entry 0 of IQ1 is eight times -1, shifted by an eighth up or down; IQ1_M's f16 in nibbles. */
+    uint8_t iq1_s[50] = {0x00, 0x3c};
+    iq1_s[35] = 0x90; /* scale 1, shift down */
+    dequantize(WEFT_IQ1_S, iq1_s, 256, y);
+    assert_true(y[0] == 3 * -1.125f && y[32] == -0.875f);
+    uint8_t iq1_m[56] = {0};
+    iq1_m[32] = 0x80; /* columns 8 … 15: shift down */
+    iq1_m[48] = 0x08; /* columns 16 … 31: scale 1 */
+    iq1_m[48 + 5] = 0xc0;
+    iq1_m[48 + 7] = 0x30;
+    dequantize(WEFT_IQ1_M, iq1_m, 256, y);
+    assert_true(y[0] == -0.875f && y[8] == -1.125f && y[16] == 3 * -0.875f);
+
+    /* A scale of 0x38 is 1, 0x7f is 0, 0x01 the least; columns 16 … 23 are low nibbles of byte 8.
+     */
+    uint8_t nvfp4[36] = {0x38, 0x40, 0x7f, 0x01};
+    nvfp4[4] = 0x97;
+    nvfp4[4 + 8] = 0x01;
+    nvfp4[4 + 16] = 0x77;
+    nvfp4[4 + 24] = 0x72;
+    dequantize(WEFT_NVFP4, nvfp4, 64, y);
+    assert_true(y[0] == 6 && y[8] == -0.5f && y[16] == 1 && y[32] == 0);
+    assert_true(y[48] == 0x1p-9f && y[56] == 6 * 0x1p-9f);
+}
+
 static void test_floats(void **state) {
     (void)state;
     float y[2];
@@ -94,7 +187,7 @@ static void test_floats(void **state) {
     assert_true(y[0] == 0x1p-24f && y[1] == -INFINITY);
     dequantize(WEFT_BF16, bf16, 2, y);
     assert_true(y[0] == 1 && y[1] == -2);
-    assert_false(weft_dequantize_row(WEFT_TQ1_0, f16, 0, y));
+    assert_false(weft_dequantize_row(WEFT_Q1_0, f16, 0, y));
     assert_false(weft_dequantize_row(WEFT_I32, f16, 0, y));
 }
 
@@ -202,13 +295,12 @@ static void test_reference_digests(void **state) {
         snprintf(path, sizeof path, "%s/%s", folder, file);
         n += check_file(path, weft_json_get(quant, "tensors"), seen);
     }
-    static const weft_dtype due[] = {WEFT_F32,  WEFT_F16,    WEFT_BF16,   WEFT_Q4_0,
-                                     WEFT_Q4_1, WEFT_Q5_0,   WEFT_Q5_1,   WEFT_Q8_0,
-                                     WEFT_Q2_K, WEFT_Q3_K,   WEFT_Q4_K,   WEFT_Q5_K,
-                                     WEFT_Q6_K, WEFT_IQ4_NL, WEFT_IQ4_XS, WEFT_MXFP4};
-    for (size_t i = 0; i < N_ITEMS(due); i++)
-        if (!seen[due[i]])
-            fail_msg("no reference tensor of type %s", weft_dtype_name(due[i]));
+    for (size_t i = 0; i < N_ITEMS(quantized_types) + N_ITEMS(float_types); i++) {
+        weft_dtype due = i < N_ITEMS(quantized_types) ? quantized_types[i]
+                                                      : float_types[i - N_ITEMS(quantized_types)];
+        if (!seen[due])
+            fail_msg("no reference tensor of type %s", weft_dtype_name(due));
+    }
     print_message("%zu tensors have their digest\n", n);
     weft_json_free(&root);
     weft_file_unmap(&map);
@@ -216,10 +308,9 @@ static void test_reference_digests(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_32_column_types),
-        cmocka_unit_test(test_256_column_types),
-        cmocka_unit_test(test_floats),
-        cmocka_unit_test(test_reference_digests),
+        cmocka_unit_test(test_32_column_types), cmocka_unit_test(test_256_column_types),
+        cmocka_unit_test(test_small_types),     cmocka_unit_test(test_codebook_types),
+        cmocka_unit_test(test_floats),          cmocka_unit_test(test_reference_digests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

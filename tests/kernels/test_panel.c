@@ -46,11 +46,22 @@ static void test_rows_come_back(void **state) {
 
 static void test_sizes(void **state) {
     (void)state;
+    static const struct {
+        weft_dtype dtype;
+        double most;
+    } surplus[] = {{WEFT_IQ1_S, 2.29},  {WEFT_IQ1_M, 2.04}, {WEFT_IQ2_XXS, 1.73},
+                   {WEFT_IQ2_XS, 1.55}, {WEFT_IQ2_S, 1.40}, {WEFT_IQ3_XXS, 1.41},
+                   {WEFT_IQ3_S, 1.26},  {WEFT_TQ1_0, 1.23}};
     for (size_t i = 0; i < N_ITEMS(quantized_types); i++) {
         weft_dtype dtype = quantized_types[i];
         size_t bytes = weft_panel_bytes(dtype, 4096), file = 16 * row_bytes(dtype, 4096);
         assert_true(weft_panel_supported(dtype));
-        assert_true(bytes % 64 == 0 && bytes >= file && (double)bytes <= 1.03 * (double)file);
+        assert_true(bytes % 64 == 0 && bytes >= file);
+        double most = 1.04; /* or as docs/models.md states */
+        for (size_t s = 0; s < N_ITEMS(surplus); s++)
+            most = surplus[s].dtype == dtype ? surplus[s].most : most;
+        if ((double)bytes > most * (double)file)
+            fail_msg("%s: %g times the file", weft_dtype_name(dtype), (double)bytes / (double)file);
         assert_int_equal(weft_panel_bytes(dtype, 4096 + 16), 0);
         assert_int_equal(weft_panel_bytes(dtype, SIZE_MAX / 256 * 256), 0);
     }
@@ -58,7 +69,7 @@ static void test_sizes(void **state) {
     assert_int_equal(weft_panel_bytes(WEFT_F32, SIZE_MAX / 2), 0);
     assert_false(weft_panel_supported(WEFT_I32));
     assert_int_equal(weft_panel_bytes(WEFT_I32, 32), 0);
-    assert_false(weft_panel_supported(WEFT_Q2_K));
+    assert_false(weft_panel_supported(WEFT_Q8_K));
 }
 
 /* Every entry of every table is filled. */

@@ -74,19 +74,20 @@ static void test_variants_give_scalar_bits(void **state) {
 static void test_greatest_products_are_exact(void **state) {
     (void)state;
     const weft_kernels *variants[WEFT_ISA_COUNT];
+    static const uint8_t fills[] = {0xff, 0x00, 0x80, 0x77, 0x7f, 0x08};
     size_t n_variants = test_variants(variants);
     for (size_t i = 0; i < N_ITEMS(quantized_types); i++)
         for (int sign = -1; sign <= 1; sign += 2)
-            for (int fill = 0; fill < 3; fill++) {
+            for (size_t f = 0; f < N_ITEMS(fills); f++) {
                 weft_dtype dtype = quantized_types[i];
                 size_t n_cols = weft_dtype_block(dtype), line = row_bytes(dtype, n_cols);
                 uint8_t *row = test_alloc(line);
-                memset(row, fill == 0 ? 0xff : fill == 1 ? 0 : 0x80, line);
-                uint16_t one = 0x3c00;
-                memcpy(row + (dtype == WEFT_Q6_K ? 208 : 0), &one, 2);
-                if (dtype == WEFT_Q4_1 || dtype == WEFT_Q5_1 || dtype == WEFT_Q4_K ||
-                    dtype == WEFT_Q5_K)
-                    memset(row + 2, 0, 2);
+                memset(row, fills[f], line);
+                set_scale(dtype, row, 0x3c00);
+                if (dtype == WEFT_MXFP4)
+                    row[0] = 0x80;
+                if (has_minimum(dtype))
+                    memset(row + scale_at(dtype) + 2, 0, 2);
                 uint8_t *panel = test_alloc(weft_panel_bytes(dtype, n_cols));
                 weft_panel_pack(dtype, row, 1, n_cols, panel);
                 weft_q8_rows x = make_rows(4, n_cols);
@@ -97,9 +98,11 @@ static void test_greatest_products_are_exact(void **state) {
                     x.d[b] = 1;
                     x.sums[b] = 32 * 127 * sign;
                 }
-                for (size_t k = 0; k < n_cols; k += 32) {
-                    double dot = 0; /* of integers: exact, and rounded once when it is added */
-                    for (size_t j = k; j < k + 32; j++)
+                /* Sums of integers: exact, and rounded once when one is added. */
+                size_t step = dtype == WEFT_NVFP4 ? 16 : 32;
+                for (size_t k = 0; k < n_cols; k += step) {
+                    double dot = 0;
+                    for (size_t j = k; j < k + step; j++)
                         dot += (double)value[j] * (127 * sign);
                     want = (float)(want + dot);
                 }

@@ -232,8 +232,8 @@ static void test_refusals(void **state) {
                  "bias [9]", "weight [2, 256]");
     scope_failed(s, weft_linear(s, X, random_packed(f, WEFT_I32, 2, x_dims), NULL), WEFT_E_DTYPE,
                  "linear", "i32");
-    scope_failed(s, weft_linear(s, X, weft_zeros(s, WEFT_IQ1_S, 2, x_dims), NULL),
-                 WEFT_E_UNSUPPORTED, "linear", "iq1_s");
+    scope_failed(s, weft_linear(s, X, weft_zeros(s, WEFT_Q8_K, 2, x_dims), NULL),
+                 WEFT_E_UNSUPPORTED, "linear", "q8_K");
     scope_failed(s, weft_linear(s, random_packed(f, WEFT_I32, 2, x_dims), X, NULL), WEFT_E_DTYPE,
                  "linear", "i32");
     scope_failed(s, weft_linear(s, X, NULL, NULL), WEFT_E_NULL, "linear", "");

@@ -1,102 +1,187 @@
-/* The bytes of a panel, type by type, and the reader of a block of a file's row. Private to the
- * kernels. A panel interleaves 16 rows: a 64-byte line holds four consecutive columns (a quad) of
- * each row, so that a 32-bit lane is a row. Quad j of a 32-block holds its columns 4 j … 4 j + 3.
+/* The bytes of a quantised panel, form by form, and blocks of 32 columns as plain integers. Private
+ * to the kernels. A panel interleaves 16 rows: a 64-byte line holds four consecutive columns (a
+ * quad) of each row, so that a 32-bit lane is a row. Quad j of a block holds its columns 4 j … 4 j
+ * + 3.
  *
- * 4-bit quants: line j (j < 4) has quad j in the low nibbles and quad j + 4 in the high ones.
- * 5th bits:     bit j of byte 4 r + b is that of row r, column 4 j + b.
- * 5th and 6th:  line h (h < 2) has those of quads 4 h … 4 h + 3, two bits each, lowest first.
- * Scales are f16 as in the file. The types of 256 columns keep their integer sub-scales, a byte
- * each, and the two f16 scales once; that makes Q4_K 2.8% and Q5_K 2.3% larger than the file, all
- * others are equal in size. */
+ * Bits of a quant   lines of a block
+ * 8                 line j: quad j
+ * 4, 5, 6           line j (j < 4): quad j in the low nibbles, quad j + 4 in the high ones
+ * 2, 3              line h (h < 2): quads 4 h … 4 h + 3, two bits each, lowest first
+ * then 3, 5         a line of the highest bit: bit j of byte 4 r + b is that of row r, column 4 j +
+ * b then 6            two lines of the highest two bits, like those of 2 bits
+ *
+ * In front of 1 or 8 blocks lie the 16 rows' scales and minima, as in the file; in front of a
+ * block's lines its integer sub-scales and minima, a byte each. Several types share a form: their
+ * quants are codes of levels. Resident sizes are the file's, but for those in docs/models.md. */
 #ifndef WEFT_KERNELS_BLOCKS_H
 #define WEFT_KERNELS_BLOCKS_H
 
 #include <assert.h>
 #include "tensor/kernels/panel.h"
 
-typedef struct weft_panel_q4_0 {
-    uint16_t d[16];
-    uint8_t q[4][64];
-} weft_panel_q4_0;
+typedef enum weft_form {
+    WEFT_FORM_Q4_0,
+    WEFT_FORM_Q4_1,
+    WEFT_FORM_Q5_0,
+    WEFT_FORM_Q5_1,
+    WEFT_FORM_Q8_0,
+    WEFT_FORM_Q2_K,
+    WEFT_FORM_Q3_K,
+    WEFT_FORM_Q4_K,
+    WEFT_FORM_Q5_K,
+    WEFT_FORM_Q6_K,
+    WEFT_FORM_TERNARY, /* TQ1_0, TQ2_0 */
+    WEFT_FORM_CODES_3, /* IQ1, IQ2: codes of eight levels */
+    WEFT_FORM_CODES_4, /* IQ3, IQ4_XS: of sixteen */
+    WEFT_FORM_IQ4_NL,
+    WEFT_FORM_MXFP4,
+    WEFT_FORM_NVFP4,
+    WEFT_FORM_COUNT
+} weft_form;
 
-typedef struct weft_panel_q4_1 {
-    uint16_t d[16], m[16];
-    uint8_t q[4][64];
-} weft_panel_q4_1;
+/* A function of each form, for tables of them. */
+#define WEFT_FORM_FUNCTIONS(X)                                                                     \
+    X(q4_0, WEFT_FORM_Q4_0)                                                                        \
+    X(q4_1, WEFT_FORM_Q4_1)                                                                        \
+    X(q5_0, WEFT_FORM_Q5_0)                                                                        \
+    X(q5_1, WEFT_FORM_Q5_1)                                                                        \
+    X(q8_0, WEFT_FORM_Q8_0)                                                                        \
+    X(q2_k, WEFT_FORM_Q2_K)                                                                        \
+    X(q3_k, WEFT_FORM_Q3_K)                                                                        \
+    X(q4_k, WEFT_FORM_Q4_K)                                                                        \
+    X(q5_k, WEFT_FORM_Q5_K)                                                                        \
+    X(q6_k, WEFT_FORM_Q6_K)                                                                        \
+    X(ternary, WEFT_FORM_TERNARY)                                                                  \
+    X(codes_3, WEFT_FORM_CODES_3)                                                                  \
+    X(codes_4, WEFT_FORM_CODES_4)                                                                  \
+    X(iq4_nl, WEFT_FORM_IQ4_NL)                                                                    \
+    X(mxfp4, WEFT_FORM_MXFP4)                                                                      \
+    X(nvfp4, WEFT_FORM_NVFP4)
 
-typedef struct weft_panel_q5_0 {
-    uint16_t d[16];
-    uint8_t q[4][64], h[64];
-} weft_panel_q5_0;
+typedef enum weft_form_scales {
+    WEFT_SCALES_BLOCK,  /* d_w = d */
+    WEFT_SCALES_SUB,    /* d_w = d * sc; m_w = dmin * min */
+    WEFT_SCALES_HALVES, /* d_w = d; integer sub-scales of 16 columns enter the dot product */
+    WEFT_SCALES_FLOATS /* the sub-scales of 16 columns are floats: halves are blocks of their own */
+} weft_form_scales;
 
-typedef struct weft_panel_q5_1 {
-    uint16_t d[16], m[16];
-    uint8_t q[4][64], h[64];
-} weft_panel_q5_1;
+typedef struct weft_form_info {
+    uint8_t bits;   /* of a quant */
+    uint8_t blocks; /* that share the scales in front */
+    uint8_t d, m;   /* bytes of a row's scale and minimum in front; d 1: an E8M0 power of two */
+    uint8_t sc;     /* sub-scales of a row in a block: FLOATS all of the first halves first */
+    uint8_t min;    /* minima of a row in a block; Q2_K has them in the sub-scales' high bits */
+    uint8_t offset; /* makes quants and levels unsigned: they are stored or looked up with it */
+    uint8_t most;   /* the greatest unsigned quant; 128: signed bytes instead */
+    uint8_t scales; /* weft_form_scales */
+} weft_form_info;
 
-typedef struct weft_panel_q8_0 {
-    uint16_t d[16];
-    int8_t q[8][64];
-} weft_panel_q8_0;
+static const weft_form_info weft_forms[WEFT_FORM_COUNT] = {
+    [WEFT_FORM_Q4_0] = {4, 1, 2, 0, 0, 0, 8, 15, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_Q4_1] = {4, 1, 2, 2, 0, 0, 0, 15, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_Q5_0] = {5, 1, 2, 0, 0, 0, 16, 31, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_Q5_1] = {5, 1, 2, 2, 0, 0, 0, 31, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_Q8_0] = {8, 1, 2, 0, 0, 0, 0, 128, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_Q2_K] = {2, 8, 2, 2, 2, 0, 0, 3, WEFT_SCALES_HALVES},
+    [WEFT_FORM_Q3_K] = {3, 8, 2, 0, 2, 0, 4, 7, WEFT_SCALES_HALVES},
+    [WEFT_FORM_Q4_K] = {4, 8, 2, 2, 1, 1, 0, 15, WEFT_SCALES_SUB},
+    [WEFT_FORM_Q5_K] = {5, 8, 2, 2, 1, 1, 0, 31, WEFT_SCALES_SUB},
+    [WEFT_FORM_Q6_K] = {6, 8, 2, 0, 2, 0, 32, 63, WEFT_SCALES_HALVES},
+    [WEFT_FORM_TERNARY] = {2, 8, 2, 0, 0, 0, 1, 3, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_CODES_3] = {3, 8, 2, 0, 2, 0, 64, 64 + 43, WEFT_SCALES_HALVES},
+    [WEFT_FORM_CODES_4] = {4, 8, 2, 0, 1, 0, 0, 128, WEFT_SCALES_SUB},
+    [WEFT_FORM_IQ4_NL] = {4, 1, 2, 0, 0, 0, 0, 128, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_MXFP4] = {4, 1, 1, 0, 0, 0, 12, 24, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_NVFP4] = {4, 1, 0, 0, 2, 0, 12, 24, WEFT_SCALES_FLOATS},
+};
 
-typedef struct weft_panel_q4_k {
-    uint16_t d[16], dmin[16];
-    struct weft_panel_q4_k_sub {
-        uint8_t sc[16], m[16];
-        uint8_t q[4][64];
-    } sub[8];
-} weft_panel_q4_k;
+/* How a type's rows become panels. */
+typedef struct weft_packing {
+    weft_form form;
+    const int8_t *levels; /* [16] of the codes; NULL: a quant stands for itself less the offset */
+    float unit;           /* a power of two: d is the file's times this */
+} weft_packing;
 
-typedef struct weft_panel_q5_k {
-    uint16_t d[16], dmin[16];
-    struct weft_panel_q5_k_sub {
-        uint8_t sc[16], m[16];
-        uint8_t q[4][64], h[64];
-    } sub[8];
-} weft_panel_q5_k;
+/* NULL: the type has no quantised panels. */
+const weft_packing *weft_packing_of(weft_dtype dtype);
 
-typedef struct weft_panel_q6_k {
-    uint16_t d[16];
-    struct weft_panel_q6_k_sub {
-        int8_t sc[16][2]; /* of columns 0 … 15 and 16 … 31 */
-        uint8_t q[4][64], h[2][64];
-    } sub[8];
-} weft_panel_q6_k;
+/* ---- Places in a panel ---- */
 
-static_assert(sizeof(weft_panel_q4_0) == 16 * 18, "as large as the file's rows");
-static_assert(sizeof(weft_panel_q4_1) == 16 * 20, "as large as the file's rows");
-static_assert(sizeof(weft_panel_q5_0) == 16 * 22, "as large as the file's rows");
-static_assert(sizeof(weft_panel_q5_1) == 16 * 24, "as large as the file's rows");
-static_assert(sizeof(weft_panel_q8_0) == 16 * 34, "as large as the file's rows");
-static_assert(sizeof(weft_panel_q4_k) == 16 * 144 + 64, "a byte a sub-scale instead of six bits");
-static_assert(sizeof(weft_panel_q5_k) == 16 * 176 + 64, "a byte a sub-scale instead of six bits");
-static_assert(sizeof(weft_panel_q6_k) == 16 * 210, "as large as the file's rows");
+static inline bool weft_form_signed(weft_form form) {
+    return weft_forms[form].most == 128;
+}
+static inline bool weft_form_has_min(weft_form form) {
+    return weft_forms[form].m > 0;
+}
+static inline bool weft_form_has_codes(weft_form form) {
+    return form >= WEFT_FORM_CODES_3;
+}
+static inline bool weft_form_halves(weft_form form) {
+    return weft_forms[form].scales == WEFT_SCALES_HALVES;
+}
+static inline bool weft_form_floats(weft_form form) {
+    return weft_forms[form].scales == WEFT_SCALES_FLOATS;
+}
 
-/* Block k (32 columns) of one row in the file's layout. A value is d_w * (q - offset) - m_w with
- * d_w = d (* sc[column / 16]), m_w = dmin * min, or m_w = -m for the types with an f16 minimum. */
-typedef struct weft_file_block {
-    uint8_t q[32]; /* unsigned quants; Q8_0: the int8 as a byte */
-    uint16_t d, m; /* f16; m: the minimum, or dmin of the K types */
-    int16_t sc[2]; /* 1 where the type has no sub-scale */
-    uint8_t min;   /* Q4_K, Q5_K */
-} weft_file_block;
+static inline size_t weft_form_low_lines(weft_form form) {
+    unsigned bits = weft_forms[form].bits;
+    return bits == 8 ? 8 : bits >= 4 ? 4 : 2;
+}
+/* Bytes of a block behind the scales in front. */
+static inline size_t weft_form_block_bytes(weft_form form) {
+    const weft_form_info *f = &weft_forms[form];
+    size_t high = f->bits == 6 ? 2 : f->bits == 5 || f->bits == 3 ? 1 : 0;
+    return 16u * (f->sc + f->min) + 64 * (weft_form_low_lines(form) + high);
+}
+/* Bytes of the scales in front and the blocks that share them. */
+static inline size_t weft_form_bytes(weft_form form) {
+    const weft_form_info *f = &weft_forms[form];
+    return 16u * (f->d + f->m) + f->blocks * weft_form_block_bytes(form);
+}
 
-void weft_file_block_read(weft_dtype dtype, const void *row, size_t k, weft_file_block *out);
-/* Of a type with panels: its 32 values. */
-void weft_file_block_values(weft_dtype dtype, const weft_file_block *b, float out[32]);
+/* Where the parts of block k begin, in bytes from the panel's start. */
+typedef struct weft_place {
+    size_t d, m, sc, min, q, h;
+} weft_place;
 
-/* Block k (32 columns) of row r of a panel, in the same terms. */
+static inline weft_place weft_place_of(weft_form form, size_t k) {
+    const weft_form_info *f = &weft_forms[form];
+    weft_place p;
+    p.d = k / f->blocks * weft_form_bytes(form);
+    p.m = p.d + 16u * f->d;
+    p.sc = p.m + 16u * f->m + k % f->blocks * weft_form_block_bytes(form);
+    p.min = p.sc + 16u * f->sc;
+    p.q = p.min + 16u * f->min;
+    p.h = p.q + 64 * weft_form_low_lines(form);
+    return p;
+}
+
+/* ---- Blocks ---- */
+
+/* Block k (32 columns) of one row. A value is d_w * level - m_w, where d_w = d * unit * sc and m_w
+ * = dmin * min of the column's half, or m_w = -m for the types with an f16 minimum. */
+typedef struct weft_block {
+    uint8_t q[32];  /* unsigned quants or codes; Q8_0: the int8 as a byte */
+    uint16_t d, m;  /* f16, or MXFP4's E8M0; m: the minimum, or dmin of the K types */
+    int16_t sc[2];  /* of each half; 1 where the type has none; NVFP4: codes of its floats */
+    uint8_t min[2]; /* Q2_K, Q4_K, Q5_K */
+} weft_block;
+
+/* Block k of a row in the file's layout, and of row r of a panel. */
+void weft_file_block_read(weft_dtype dtype, const void *row, size_t k, weft_block *out);
+/* The former's part for the types with codebooks: 32 of the 256 columns at p. */
+void weft_file_block_read_iq(weft_dtype dtype, const uint8_t *p, size_t sub, weft_block *out);
 void weft_panel_block_read(weft_dtype dtype, const void *panel, size_t r, size_t k,
-                           weft_file_block *out);
+                           weft_block *out);
+
+/* The levels of the 32 columns, in -128 … 127. */
+void weft_block_levels(weft_dtype dtype, const weft_block *b, int8_t out[32]);
+/* d * unit, and NVFP4's scale of half h. */
+float weft_block_scale(weft_dtype dtype, const weft_block *b, int h);
+/* The 32 values. */
+void weft_block_values(weft_dtype dtype, const weft_block *b, float out[32]);
 /* Block k of a quantised panel as 32 columns of 16 floats. */
 void weft_panel_block_values(weft_dtype dtype, const void *panel, size_t k,
                              float out[32 * WEFT_PANEL_ROWS]);
-
-/* What is subtracted from an unsigned quant; 0 for the types with a minimum and for Q8_0. */
-static inline int weft_quant_offset(weft_dtype dtype) {
-    return dtype == WEFT_Q4_0 ? 8 : dtype == WEFT_Q5_0 ? 16 : dtype == WEFT_Q6_K ? 32 : 0;
-}
-/* d_w (of each half of the block) and m_w. */
-void weft_block_scales(weft_dtype dtype, const weft_file_block *b, float d[2], float *m);
 
 #endif

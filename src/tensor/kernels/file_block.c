@@ -1,11 +1,13 @@
 /* Reads a 32-column block of a row in the GGUF specification's layout into plain integers: what
- * packing and dequantising have in common for the types with panels. */
-#include "tensor/kernels/blocks.h"
+ * packing and dequantising have in common. The IQ types with codebooks are in file_block_iq.c. */
 #include "base/floats.h"
+#include "tensor/kernels/blocks.h"
 
 static uint16_t u16_at(const uint8_t *p) {
     return (uint16_t)(p[0] | p[1] << 8);
 }
+
+/* ---- Types of 32 columns ---- */
 
 /* 16 bytes hold columns 0 … 15 in the low nibbles and 16 … 31 in the high ones. */
 static void read_nibbles(const uint8_t *qs, uint8_t *q) {
@@ -17,23 +19,94 @@ static void read_nibbles(const uint8_t *qs, uint8_t *q) {
 
 /* Bit i of four bytes, little endian, is the 5th bit of column i. */
 static void add_high_bits(const uint8_t *qh, uint8_t *q) {
+    uint32_t bits = u16_at(qh) | (uint32_t)u16_at(qh + 2) << 16;
     for (int i = 0; i < 32; i++)
-        q[i] = (uint8_t)(q[i] | ((qh[i / 8] >> (i % 8)) & 1) << 4);
+        q[i] = (uint8_t)(q[i] | (bits >> i & 1) << 4);
+}
+
+/* Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL. */
+static void read_simple(const uint8_t *p, bool min, bool fifth, weft_block *out) {
+    out->d = u16_at(p);
+    p += 2;
+    if (min) {
+        out->m = u16_at(p);
+        p += 2;
+    }
+    read_nibbles(fifth ? p + 4 : p, out->q);
+    if (fifth)
+        add_high_bits(p, out->q);
+}
+
+static void read_q8_0(const uint8_t *p, weft_block *out) {
+    out->d = u16_at(p);
+    memcpy(out->q, p + 2, 32);
+}
+
+static void read_mxfp4(const uint8_t *p, weft_block *out) {
+    out->d = p[0];
+    read_nibbles(p + 1, out->q);
+}
+
+/* Half of 64 columns: four scales, then 16 columns in 8 bytes. The highest bit of a scale says
+ * nothing, and 0x7f is 0. */
+static void read_nvfp4(const uint8_t *p, size_t sub, weft_block *out) {
+    for (size_t h = 0; h < 2; h++) {
+        uint8_t scale = p[2 * sub + h];
+        const uint8_t *qs = p + 4 + 8 * (2 * sub + h);
+        out->sc[h] = scale == 0x7f ? 0 : scale & 0x7f;
+        for (size_t i = 0; i < 8; i++) {
+            out->q[16 * h + i] = qs[i] & 15;
+            out->q[16 * h + i + 8] = qs[i] >> 4;
+        }
+    }
+}
+
+/* ---- Types of 256 columns ---- */
+
+/* Columns of a sub-block of 32 lie at the same bits of 32 bytes, four sub-blocks in a byte. */
+static void read_pairs(const uint8_t *qs, size_t sub, uint8_t *q) {
+    for (size_t i = 0; i < 32; i++)
+        q[i] = (qs[sub / 4 * 32 + i] >> (sub % 4 * 2)) & 3;
+}
+
+static void read_q2_k(const uint8_t *p, size_t sub, weft_block *out) {
+    out->d = u16_at(p + 80);
+    out->m = u16_at(p + 82);
+    for (size_t h = 0; h < 2; h++) {
+        out->sc[h] = p[2 * sub + h] & 15;
+        out->min[h] = p[2 * sub + h] >> 4;
+    }
+    read_pairs(p + 16, sub, out->q);
+}
+
+/* 16 sub-scales of 6 bits in 12 bytes: low nibbles in 8 of them, high pairs in 4. */
+static void read_q3_k(const uint8_t *p, size_t sub, weft_block *out) {
+    const uint8_t *s = p + 96;
+    out->d = u16_at(p + 108);
+    for (size_t h = 0; h < 2; h++) {
+        size_t j = 2 * sub + h;
+        int low = j < 8 ? s[j] & 15 : s[j - 8] >> 4, high = (s[8 + j % 4] >> (j / 4 * 2)) & 3;
+        out->sc[h] = (int16_t)((low | high << 4) - 32);
+    }
+    read_pairs(p + 32, sub, out->q);
+    for (size_t i = 0; i < 32; i++)
+        out->q[i] = (uint8_t)(out->q[i] | ((p[i] >> sub) & 1) << 2);
 }
 
 /* The 6-bit scale and minimum of sub-block j of Q4_K and Q5_K, from 12 bytes. */
-static void read_scale_min(const uint8_t *s, size_t j, weft_file_block *out) {
+static void read_scale_min(const uint8_t *s, size_t j, weft_block *out) {
     if (j < 4) {
         out->sc[0] = s[j] & 63;
-        out->min = s[j + 4] & 63;
+        out->min[0] = s[j + 4] & 63;
     } else {
         out->sc[0] = (int16_t)((s[j + 4] & 15) | (s[j - 4] >> 6) << 4);
-        out->min = (uint8_t)((s[j + 4] >> 4) | (s[j] >> 6) << 4);
+        out->min[0] = (uint8_t)((s[j + 4] >> 4) | (s[j] >> 6) << 4);
     }
     out->sc[1] = out->sc[0];
+    out->min[1] = out->min[0];
 }
 
-static void read_q4_k(const uint8_t *p, size_t sub, weft_file_block *out) {
+static void read_q4_k(const uint8_t *p, size_t sub, weft_block *out) {
     const uint8_t *qs = p + 16 + 32 * (sub / 2);
     int shift = sub % 2 ? 4 : 0;
     out->d = u16_at(p);
@@ -43,7 +116,7 @@ static void read_q4_k(const uint8_t *p, size_t sub, weft_file_block *out) {
         out->q[i] = (qs[i] >> shift) & 15;
 }
 
-static void read_q5_k(const uint8_t *p, size_t sub, weft_file_block *out) {
+static void read_q5_k(const uint8_t *p, size_t sub, weft_block *out) {
     const uint8_t *qh = p + 16, *qs = p + 48 + 32 * (sub / 2);
     int shift = sub % 2 ? 4 : 0;
     out->d = u16_at(p);
@@ -53,51 +126,76 @@ static void read_q5_k(const uint8_t *p, size_t sub, weft_file_block *out) {
         out->q[i] = (uint8_t)(((qs[i] >> shift) & 15) | ((qh[i] >> sub) & 1) << 4);
 }
 
-static void read_q6_k(const uint8_t *p, size_t sub, weft_file_block *out) {
+static void read_q6_k(const uint8_t *p, size_t sub, weft_block *out) {
     const uint8_t *ql = p + 64 * (sub / 4) + 32 * (sub % 2);
     const uint8_t *qh = p + 128 + 32 * (sub / 4);
     int low = sub % 4 < 2 ? 0 : 4, high = 2 * (int)(sub % 4);
     out->d = u16_at(p + 208);
-    for (int h = 0; h < 2; h++)
-        out->sc[h] = (int8_t)p[192 + 2 * sub + (size_t)h];
+    for (size_t h = 0; h < 2; h++)
+        out->sc[h] = (int8_t)p[192 + 2 * sub + h];
     for (int i = 0; i < 32; i++)
         out->q[i] = (uint8_t)(((ql[i] >> low) & 15) | ((qh[i] >> high) & 3) << 4);
 }
 
-void weft_file_block_read(weft_dtype dtype, const void *row, size_t k, weft_file_block *out) {
+static void read_iq4_xs(const uint8_t *p, size_t sub, weft_block *out) {
+    int low = (p[4 + sub / 2] >> (sub % 2 * 4)) & 15, high = (u16_at(p + 2) >> (2 * sub)) & 3;
+    out->d = u16_at(p);
+    out->sc[0] = out->sc[1] = (int16_t)((low | high << 4) - 32);
+    read_nibbles(p + 8 + 16 * sub, out->q);
+}
+
+/* A byte b holds five columns in base 3, as the fraction b / 256: times 3^n, the digit n is in
+ * front of the point. 32 bytes hold columns 32 n + i, 16 bytes columns 160 + 16 n + i, and 4 bytes,
+ * of four digits, columns 240 + 4 n + i. */
+static void read_tq1_0(const uint8_t *p, size_t sub, weft_block *out) {
+    static const uint8_t powers[] = {1, 3, 9, 27, 81};
+    out->d = u16_at(p + 52);
+    for (size_t i = 0; i < 32; i++) {
+        size_t k = 32 * sub + i, from = k < 160 ? 0 : k < 240 ? 160 : 240;
+        size_t n_bytes = k < 160 ? 32 : k < 240 ? 16 : 4, first = k < 160 ? 0 : k < 240 ? 32 : 48;
+        uint8_t b = p[first + (k - from) % n_bytes], power = powers[(k - from) / n_bytes];
+        out->q[i] = (uint8_t)((uint8_t)(b * power) * 3 >> 8);
+    }
+}
+
+static void read_tq2_0(const uint8_t *p, size_t sub, weft_block *out) {
+    out->d = u16_at(p + 64);
+    read_pairs(p, sub, out->q);
+}
+
+void weft_file_block_read(weft_dtype dtype, const void *row, size_t k, weft_block *out) {
     const uint8_t *p = row;
     out->m = 0;
-    out->min = 0;
+    out->min[0] = out->min[1] = 0;
     out->sc[0] = out->sc[1] = 1;
     switch (dtype) {
     case WEFT_Q4_0:
-        p += 18 * k;
-        out->d = u16_at(p);
-        read_nibbles(p + 2, out->q);
+    case WEFT_IQ4_NL:
+        read_simple(p + 18 * k, false, false, out);
         break;
     case WEFT_Q4_1:
-        p += 20 * k;
-        out->d = u16_at(p);
-        out->m = u16_at(p + 2);
-        read_nibbles(p + 4, out->q);
+        read_simple(p + 20 * k, true, false, out);
         break;
     case WEFT_Q5_0:
-        p += 22 * k;
-        out->d = u16_at(p);
-        read_nibbles(p + 6, out->q);
-        add_high_bits(p + 2, out->q);
+        read_simple(p + 22 * k, false, true, out);
         break;
     case WEFT_Q5_1:
-        p += 24 * k;
-        out->d = u16_at(p);
-        out->m = u16_at(p + 2);
-        read_nibbles(p + 8, out->q);
-        add_high_bits(p + 4, out->q);
+        read_simple(p + 24 * k, true, true, out);
         break;
     case WEFT_Q8_0:
-        p += 34 * k;
-        out->d = u16_at(p);
-        memcpy(out->q, p + 2, 32);
+        read_q8_0(p + 34 * k, out);
+        break;
+    case WEFT_MXFP4:
+        read_mxfp4(p + 17 * k, out);
+        break;
+    case WEFT_NVFP4:
+        read_nvfp4(p + 36 * (k / 2), k % 2, out);
+        break;
+    case WEFT_Q2_K:
+        read_q2_k(p + 84 * (k / 8), k % 8, out);
+        break;
+    case WEFT_Q3_K:
+        read_q3_k(p + 110 * (k / 8), k % 8, out);
         break;
     case WEFT_Q4_K:
         read_q4_k(p + 144 * (k / 8), k % 8, out);
@@ -108,29 +206,16 @@ void weft_file_block_read(weft_dtype dtype, const void *row, size_t k, weft_file
     case WEFT_Q6_K:
         read_q6_k(p + 210 * (k / 8), k % 8, out);
         break;
+    case WEFT_IQ4_XS:
+        read_iq4_xs(p + 136 * (k / 8), k % 8, out);
+        break;
+    case WEFT_TQ1_0:
+        read_tq1_0(p + 54 * (k / 8), k % 8, out);
+        break;
+    case WEFT_TQ2_0:
+        read_tq2_0(p + 66 * (k / 8), k % 8, out);
+        break;
     default:
-        assert(false && "a type without panels");
-    }
-}
-
-void weft_block_scales(weft_dtype dtype, const weft_file_block *b, float d[2], float *m) {
-    float scale = weft_f16_to_f32(b->d);
-    d[0] = scale * (float)b->sc[0];
-    d[1] = scale * (float)b->sc[1];
-    *m = 0;
-    if (dtype == WEFT_Q4_K || dtype == WEFT_Q5_K)
-        *m = weft_f16_to_f32(b->m) * (float)b->min;
-    else if (dtype == WEFT_Q4_1 || dtype == WEFT_Q5_1)
-        *m = -weft_f16_to_f32(b->m);
-}
-
-void weft_file_block_values(weft_dtype dtype, const weft_file_block *b, float out[32]) {
-    float d[2], min;
-    weft_block_scales(dtype, b, d, &min);
-    int offset = weft_quant_offset(dtype);
-    for (int i = 0; i < 32; i++) {
-        int q = dtype == WEFT_Q8_0 ? (int8_t)b->q[i] : b->q[i] - offset;
-        float v = d[i / 16] * (float)q;
-        out[i] = offset || dtype == WEFT_Q8_0 ? v : v - min;
+        weft_file_block_read_iq(dtype, p + weft_dtype_block_bytes(dtype) * (k / 8), k % 8, out);
     }
 }

@@ -1,52 +1,28 @@
-/* Packs rows of a weight into panels and reads rows back. blocks.h has the bytes of each quantised
- * type; a float panel is n_cols lines of 16 elements in the file's type (F32, F16 or BF16). Nothing
- * here is specific to an ISA. */
-#include "tensor/kernels/blocks.h"
+/* Packs rows of a weight into panels and reads rows back. blocks.h has the bytes of quantised
+ * panels; a float panel is n_cols lines of 16 elements in the file's type (F32, F16 or BF16).
+ * Nothing here is specific to an ISA. */
 #include "base/alloc.h"
 #include "base/floats.h"
+#include "tensor/kernels/blocks.h"
+
+#include <string.h>
 
 static size_t float_bytes(weft_dtype dtype) {
     return dtype == WEFT_F32 ? 4 : dtype == WEFT_F16 || dtype == WEFT_BF16 ? 2 : 0;
 }
 
-static size_t block_columns(weft_dtype dtype) {
-    return dtype == WEFT_Q4_K || dtype == WEFT_Q5_K || dtype == WEFT_Q6_K ? 256 : 32;
-}
-
-static size_t block_bytes(weft_dtype dtype) {
-    switch (dtype) {
-    case WEFT_Q4_0:
-        return sizeof(weft_panel_q4_0);
-    case WEFT_Q4_1:
-        return sizeof(weft_panel_q4_1);
-    case WEFT_Q5_0:
-        return sizeof(weft_panel_q5_0);
-    case WEFT_Q5_1:
-        return sizeof(weft_panel_q5_1);
-    case WEFT_Q8_0:
-        return sizeof(weft_panel_q8_0);
-    case WEFT_Q4_K:
-        return sizeof(weft_panel_q4_k);
-    case WEFT_Q5_K:
-        return sizeof(weft_panel_q5_k);
-    case WEFT_Q6_K:
-        return sizeof(weft_panel_q6_k);
-    default:
-        return 0;
-    }
-}
-
 bool weft_panel_supported(weft_dtype dtype) {
-    return float_bytes(dtype) || block_bytes(dtype);
+    return float_bytes(dtype) || weft_packing_of(dtype);
 }
 
 size_t weft_panel_bytes(weft_dtype dtype, size_t n_cols) {
     size_t item = float_bytes(dtype) * WEFT_PANEL_ROWS, n = n_cols, bytes;
     if (!item) {
-        item = block_bytes(dtype);
-        if (!item || n_cols % block_columns(dtype))
+        const weft_packing *p = weft_packing_of(dtype);
+        if (!p || n_cols % weft_dtype_block(dtype))
             return 0;
-        n = n_cols / block_columns(dtype);
+        item = weft_form_bytes(p->form);
+        n = n_cols / (32u * weft_forms[p->form].blocks);
     }
     if (!weft_mul_size(n, item, &bytes) || !weft_add_size(bytes, 63, &bytes))
         return 0;
@@ -55,102 +31,80 @@ size_t weft_panel_bytes(weft_dtype dtype, size_t n_cols) {
 
 /* ---- Packing ---- */
 
-static void put_nibbles(const uint8_t q[32], size_t r, uint8_t lines[4][64]) {
-    for (size_t j = 0; j < 4; j++)
-        for (size_t b = 0; b < 4; b++) {
-            size_t k = 4 * j + b;
-            lines[j][4 * r + b] = (uint8_t)((q[k] & 15) | (q[k + 16] & 15) << 4);
-        }
+/* A quad of quants, and of a row's part of a line, is a word of four bytes; what is shifted out of
+ * one of its bytes is masked. */
+static uint32_t quad_at(const uint8_t *p) {
+    uint32_t w;
+    memcpy(&w, p, 4);
+    return w;
 }
 
-static void put_fifth_bits(const uint8_t q[32], size_t r, uint8_t line[64]) {
-    for (size_t b = 0; b < 4; b++) {
-        unsigned bits = 0;
-        for (size_t j = 0; j < 8; j++)
-            bits |= ((q[4 * j + b] >> 4) & 1u) << j;
-        line[4 * r + b] = (uint8_t)bits;
+static uint32_t bits_of(uint32_t quad, unsigned from, unsigned bits) {
+    return quad >> from & 0x01010101u * ((1u << bits) - 1);
+}
+
+/* `bits` of each quant from bit `from` up, 8 / n_lines quads a line. */
+static inline __attribute__((always_inline)) void put_bits(const uint8_t q[32], size_t r,
+                                                           unsigned bits, unsigned from,
+                                                           size_t n_lines, uint8_t *lines) {
+    size_t quads = 8 / n_lines;
+    for (size_t line = 0; line < n_lines; line++) {
+        uint32_t all = 0;
+        for (size_t j = 0; j < quads; j++)
+            all |= bits_of(quad_at(q + 4 * (quads * line + j)), from, bits) << (bits * j);
+        memcpy(lines + 64 * line + 4 * r, &all, 4);
     }
 }
 
-static void put_high_pairs(const uint8_t q[32], size_t r, uint8_t lines[2][64]) {
-    for (size_t h = 0; h < 2; h++)
-        for (size_t b = 0; b < 4; b++) {
-            unsigned bits = 0;
-            for (size_t j = 0; j < 4; j++)
-                bits |= (q[16 * h + 4 * j + b] >> 4 & 3u) << (2 * j);
-            lines[h][4 * r + b] = (uint8_t)bits;
-        }
+static void put_nibbles(const uint8_t q[32], size_t r, uint8_t *lines) {
+    for (size_t j = 0; j < 4; j++) {
+        uint32_t low = bits_of(quad_at(q + 4 * j), 0, 4);
+        uint32_t both = low | bits_of(quad_at(q + 4 * j + 16), 0, 4) << 4;
+        memcpy(lines + 64 * j + 4 * r, &both, 4);
+    }
 }
 
-static void put_block(weft_dtype dtype, const weft_file_block *f, size_t r, size_t k, void *panel) {
-    switch (dtype) {
-    case WEFT_Q4_0: {
-        weft_panel_q4_0 *p = (weft_panel_q4_0 *)panel + k;
-        p->d[r] = f->d;
-        put_nibbles(f->q, r, p->q);
-        break;
-    }
-    case WEFT_Q4_1: {
-        weft_panel_q4_1 *p = (weft_panel_q4_1 *)panel + k;
-        p->d[r] = f->d;
-        p->m[r] = f->m;
-        put_nibbles(f->q, r, p->q);
-        break;
-    }
-    case WEFT_Q5_0: {
-        weft_panel_q5_0 *p = (weft_panel_q5_0 *)panel + k;
-        p->d[r] = f->d;
-        put_nibbles(f->q, r, p->q);
-        put_fifth_bits(f->q, r, p->h);
-        break;
-    }
-    case WEFT_Q5_1: {
-        weft_panel_q5_1 *p = (weft_panel_q5_1 *)panel + k;
-        p->d[r] = f->d;
-        p->m[r] = f->m;
-        put_nibbles(f->q, r, p->q);
-        put_fifth_bits(f->q, r, p->h);
-        break;
-    }
-    case WEFT_Q8_0: {
-        weft_panel_q8_0 *p = (weft_panel_q8_0 *)panel + k;
-        p->d[r] = f->d;
-        for (size_t j = 0; j < 8; j++)
-            memcpy(p->q[j] + 4 * r, f->q + 4 * j, 4);
-        break;
-    }
-    case WEFT_Q4_K: {
-        weft_panel_q4_k *p = (weft_panel_q4_k *)panel + k / 8;
-        p->d[r] = f->d;
-        p->dmin[r] = f->m;
-        p->sub[k % 8].sc[r] = (uint8_t)f->sc[0];
-        p->sub[k % 8].m[r] = f->min;
-        put_nibbles(f->q, r, p->sub[k % 8].q);
-        break;
-    }
-    case WEFT_Q5_K: {
-        weft_panel_q5_k *p = (weft_panel_q5_k *)panel + k / 8;
-        p->d[r] = f->d;
-        p->dmin[r] = f->m;
-        p->sub[k % 8].sc[r] = (uint8_t)f->sc[0];
-        p->sub[k % 8].m[r] = f->min;
-        put_nibbles(f->q, r, p->sub[k % 8].q);
-        put_fifth_bits(f->q, r, p->sub[k % 8].h);
-        break;
-    }
-    case WEFT_Q6_K: {
-        weft_panel_q6_k *p = (weft_panel_q6_k *)panel + k / 8;
-        p->d[r] = f->d;
-        p->sub[k % 8].sc[r][0] = (int8_t)f->sc[0];
-        p->sub[k % 8].sc[r][1] = (int8_t)f->sc[1];
-        put_nibbles(f->q, r, p->sub[k % 8].q);
-        put_high_pairs(f->q, r, p->sub[k % 8].h);
-        break;
-    }
-    default:
-        assert(false && "a type without panels");
-    }
+static inline __attribute__((always_inline)) void put_quants(unsigned bits, const uint8_t q[32],
+                                                             size_t r, uint8_t *low,
+                                                             uint8_t *high) {
+    for (size_t j = 0; j < 8 && bits == 8; j++)
+        memcpy(low + 64 * j + 4 * r, q + 4 * j, 4);
+    if (bits >= 4 && bits < 8)
+        put_nibbles(q, r, low);
+    else if (bits < 4)
+        put_bits(q, r, 2, 0, 2, low);
+    if (bits == 3 || bits == 5)
+        put_bits(q, r, 1, bits - 1, 1, high);
+    else if (bits == 6)
+        put_bits(q, r, 2, 4, 2, high);
 }
+
+static inline __attribute__((always_inline)) void put_block(weft_form form, const weft_block *b,
+                                                            size_t r, size_t k, uint8_t *panel) {
+    const weft_form_info *f = &weft_forms[form];
+    weft_place at = weft_place_of(form, k);
+    memcpy(panel + at.d + f->d * r, &b->d, f->d);
+    memcpy(panel + at.m + f->m * r, &b->m, f->m);
+    for (size_t h = 0; h < f->sc; h++) {
+        size_t i = weft_form_floats(form) ? 16 * h + r : f->sc * r + h;
+        unsigned min = form == WEFT_FORM_Q2_K ? b->min[h] : 0;
+        panel[at.sc + i] = (uint8_t)((unsigned)b->sc[h] | min << 4);
+    }
+    if (f->min)
+        panel[at.min + r] = b->min[0];
+    put_quants(f->bits, b->q, r, panel + at.q, panel + at.h);
+}
+
+/* A function each, so that what a form lacks costs nothing. */
+#define OF_FORM(name, form)                                                                        \
+    static void put_##name(const weft_block *b, size_t r, size_t k, uint8_t *panel) {              \
+        put_block(form, b, r, k, panel);                                                           \
+    }
+WEFT_FORM_FUNCTIONS(OF_FORM)
+
+typedef void put_function(const weft_block *b, size_t r, size_t k, uint8_t *panel);
+#define ENTRY(name, form) [form] = put_##name,
+static put_function *const put_functions[WEFT_FORM_COUNT] = {WEFT_FORM_FUNCTIONS(ENTRY)};
 
 static void pack_floats(size_t item, const uint8_t *rows, size_t n_rows, size_t n_cols,
                         uint8_t *panel) {
@@ -159,6 +113,8 @@ static void pack_floats(size_t item, const uint8_t *rows, size_t n_rows, size_t 
             memcpy(panel + (k * WEFT_PANEL_ROWS + r) * item, rows + (r * n_cols + k) * item, item);
 }
 
+/* The rows of padding are zeros: their quants may stand for something else, and their scale is 0.
+ */
 void weft_panel_pack(weft_dtype dtype, const void *rows, size_t n_rows, size_t n_cols,
                      void *panel) {
     size_t item = float_bytes(dtype), bytes = weft_panel_bytes(dtype, n_cols);
@@ -171,122 +127,80 @@ void weft_panel_pack(weft_dtype dtype, const void *rows, size_t n_rows, size_t n
         return;
     }
     /* Block by block over all rows, so that the panel is written in order. */
+    put_function *put = put_functions[weft_packing_of(dtype)->form];
     size_t row_bytes = n_cols / weft_dtype_block(dtype) * weft_dtype_block_bytes(dtype);
-    weft_file_block b;
+    weft_block b;
     for (size_t k = 0; k < n_cols / 32; k++)
         for (size_t r = 0; r < n_rows; r++) {
             weft_file_block_read(dtype, (const uint8_t *)rows + r * row_bytes, k, &b);
-            put_block(dtype, &b, r, k, panel);
+            put(&b, r, k, panel);
         }
 }
 
 /* ---- Reading back ---- */
 
-static void get_nibbles(const uint8_t lines[4][64], size_t r, uint8_t q[32]) {
-    for (size_t k = 0; k < 16; k++) {
-        q[k] = lines[k / 4][4 * r + k % 4] & 15;
-        q[k + 16] = lines[k / 4][4 * r + k % 4] >> 4;
+static void add_bits(uint8_t q[32], size_t r, unsigned bits, unsigned to, size_t n_lines,
+                     const uint8_t *lines) {
+    size_t quads = 8 / n_lines;
+    for (size_t j = 0; j < 8; j++) {
+        uint32_t line = quad_at(lines + j / quads * 64 + 4 * r);
+        uint32_t all = quad_at(q + 4 * j) | bits_of(line, (unsigned)(j % quads) * bits, bits) << to;
+        memcpy(q + 4 * j, &all, 4);
     }
 }
 
-static void get_fifth_bits(const uint8_t line[64], size_t r, uint8_t q[32]) {
-    for (size_t k = 0; k < 32; k++)
-        q[k] = (uint8_t)(q[k] | ((line[4 * r + k % 4] >> (k / 4)) & 1) << 4);
+static void get_quants(unsigned bits, size_t r, const uint8_t *low, const uint8_t *high,
+                       uint8_t q[32]) {
+    memset(q, 0, 32);
+    for (size_t j = 0; j < 8 && bits >= 4 && bits < 8; j++) {
+        uint32_t quad = bits_of(quad_at(low + j % 4 * 64 + 4 * r), j < 4 ? 0 : 4, 4);
+        memcpy(q + 4 * j, &quad, 4);
+    }
+    for (size_t j = 0; j < 8 && bits == 8; j++)
+        memcpy(q + 4 * j, low + 64 * j + 4 * r, 4);
+    if (bits < 4)
+        add_bits(q, r, 2, 0, 2, low);
+    if (bits == 3 || bits == 5)
+        add_bits(q, r, 1, bits - 1, 1, high);
+    else if (bits == 6)
+        add_bits(q, r, 2, 4, 2, high);
 }
 
-static void get_high_pairs(const uint8_t lines[2][64], size_t r, uint8_t q[32]) {
-    for (size_t k = 0; k < 32; k++)
-        q[k] = (uint8_t)(q[k] | ((lines[k / 16][4 * r + k % 4] >> (k % 16 / 4 * 2)) & 3) << 4);
-}
-
-void weft_panel_block_read(weft_dtype dtype, const void *panel, size_t r, size_t k,
-                           weft_file_block *f) {
-    f->sc[0] = f->sc[1] = 1;
-    f->m = 0;
-    f->min = 0;
-    switch (dtype) {
-    case WEFT_Q4_0: {
-        const weft_panel_q4_0 *p = (const weft_panel_q4_0 *)panel + k;
-        f->d = p->d[r];
-        get_nibbles(p->q, r, f->q);
-        break;
+void weft_panel_block_read(weft_dtype dtype, const void *panel, size_t r, size_t k, weft_block *b) {
+    const uint8_t *bytes = panel;
+    weft_form form = weft_packing_of(dtype)->form;
+    const weft_form_info *f = &weft_forms[form];
+    weft_place at = weft_place_of(form, k);
+    *b = (weft_block){.sc = {1, 1}};
+    memcpy(&b->d, bytes + at.d + f->d * r, f->d);
+    memcpy(&b->m, bytes + at.m + f->m * r, f->m);
+    for (size_t h = 0; h < 2 && f->sc; h++) {
+        uint8_t sc = bytes[at.sc + (weft_form_floats(form) ? 16 * h + r : f->sc * r + h % f->sc)];
+        b->sc[h] = (int8_t)sc;
+        if (form == WEFT_FORM_Q2_K) {
+            b->sc[h] = sc & 15;
+            b->min[h] = sc >> 4;
+        }
     }
-    case WEFT_Q4_1: {
-        const weft_panel_q4_1 *p = (const weft_panel_q4_1 *)panel + k;
-        f->d = p->d[r];
-        f->m = p->m[r];
-        get_nibbles(p->q, r, f->q);
-        break;
-    }
-    case WEFT_Q5_0: {
-        const weft_panel_q5_0 *p = (const weft_panel_q5_0 *)panel + k;
-        f->d = p->d[r];
-        get_nibbles(p->q, r, f->q);
-        get_fifth_bits(p->h, r, f->q);
-        break;
-    }
-    case WEFT_Q5_1: {
-        const weft_panel_q5_1 *p = (const weft_panel_q5_1 *)panel + k;
-        f->d = p->d[r];
-        f->m = p->m[r];
-        get_nibbles(p->q, r, f->q);
-        get_fifth_bits(p->h, r, f->q);
-        break;
-    }
-    case WEFT_Q8_0: {
-        const weft_panel_q8_0 *p = (const weft_panel_q8_0 *)panel + k;
-        f->d = p->d[r];
-        for (size_t j = 0; j < 8; j++)
-            memcpy(f->q + 4 * j, p->q[j] + 4 * r, 4);
-        break;
-    }
-    case WEFT_Q4_K: {
-        const weft_panel_q4_k *p = (const weft_panel_q4_k *)panel + k / 8;
-        f->d = p->d[r];
-        f->m = p->dmin[r];
-        f->sc[0] = f->sc[1] = p->sub[k % 8].sc[r];
-        f->min = p->sub[k % 8].m[r];
-        get_nibbles(p->sub[k % 8].q, r, f->q);
-        break;
-    }
-    case WEFT_Q5_K: {
-        const weft_panel_q5_k *p = (const weft_panel_q5_k *)panel + k / 8;
-        f->d = p->d[r];
-        f->m = p->dmin[r];
-        f->sc[0] = f->sc[1] = p->sub[k % 8].sc[r];
-        f->min = p->sub[k % 8].m[r];
-        get_nibbles(p->sub[k % 8].q, r, f->q);
-        get_fifth_bits(p->sub[k % 8].h, r, f->q);
-        break;
-    }
-    case WEFT_Q6_K: {
-        const weft_panel_q6_k *p = (const weft_panel_q6_k *)panel + k / 8;
-        f->d = p->d[r];
-        f->sc[0] = p->sub[k % 8].sc[r][0];
-        f->sc[1] = p->sub[k % 8].sc[r][1];
-        get_nibbles(p->sub[k % 8].q, r, f->q);
-        get_high_pairs(p->sub[k % 8].h, r, f->q);
-        break;
-    }
-    default:
-        assert(false && "a type without panels");
-    }
+    if (f->min)
+        b->min[0] = b->min[1] = bytes[at.min + r];
+    get_quants(f->bits, r, bytes + at.q, bytes + at.h, b->q);
 }
 
 void weft_panel_block_values(weft_dtype dtype, const void *panel, size_t k,
                              float out[32 * WEFT_PANEL_ROWS]) {
-    weft_file_block b;
+    weft_block b;
     float row[32];
     for (size_t r = 0; r < WEFT_PANEL_ROWS; r++) {
         weft_panel_block_read(dtype, panel, r, k, &b);
-        weft_file_block_values(dtype, &b, row);
+        weft_block_values(dtype, &b, row);
         for (size_t i = 0; i < 32; i++)
             out[i * WEFT_PANEL_ROWS + r] = row[i];
     }
 }
 
 void weft_panel_row(weft_dtype dtype, const void *panel, size_t row, size_t n_cols, float *out) {
-    if (dtype == WEFT_F32 || dtype == WEFT_F16 || dtype == WEFT_BF16) {
+    if (float_bytes(dtype)) {
         for (size_t k = 0; k < n_cols; k++) {
             size_t i = k * WEFT_PANEL_ROWS + row;
             out[k] = dtype == WEFT_F32   ? ((const float *)panel)[i]
@@ -295,9 +209,9 @@ void weft_panel_row(weft_dtype dtype, const void *panel, size_t row, size_t n_co
         }
         return;
     }
-    weft_file_block b;
+    weft_block b;
     for (size_t k = 0; k < n_cols / 32; k++) {
         weft_panel_block_read(dtype, panel, row, k, &b);
-        weft_file_block_values(dtype, &b, out + 32 * k);
+        weft_block_values(dtype, &b, out + 32 * k);
     }
 }

@@ -4,8 +4,8 @@
  *
  * A quantised panel is n_in / 32 blocks; block k holds the 16 rows' scales (and minima) and their
  * 32 quants of columns [32 k, 32 k + 32). A float panel is n_in columns of 16 elements. The exact
- * bytes of each type are documented in panel.c; nothing outside src/tensor/kernels may depend on
- * them. */
+ * bytes are documented in blocks.h; nothing outside src/tensor/kernels may depend on them. They are
+ * about as many as the file's; the panels of types with codebooks are larger (docs/models.md). */
 #ifndef WEFT_KERNELS_PANEL_H
 #define WEFT_KERNELS_PANEL_H
 

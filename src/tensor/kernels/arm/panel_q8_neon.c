@@ -12,19 +12,22 @@
 #define TILE 2
 
 typedef struct unpacked {
-    _Alignas(64) int8_t w[8][64]; /* quads of 16 rows: signed quants */
-    float d[16], m[16];           /* d_w, and -m_w */
-    int8_t sc[16][2];             /* Q6_K: the sub-scales of both halves of the block */
+    _Alignas(64) int8_t w[8][64]; /* quads of 16 rows: signed levels */
+    float d[16], m[16];           /* d_w, and -m_w; NVFP4: of the halves */
+    uint8_t sc[16][2];            /* the integer sub-scales of both halves of the block */
 } unpacked;
 
 /* Where the weights of a block come from: packed lines, or an unpacked block. */
 typedef struct source {
-    q8_lines lines;
+    q8_block block;
     const unpacked *u;
 } source;
 
-WEFT_INLINE int quads_a_sum(weft_dtype dtype) {
-    return dtype == WEFT_Q8_0 ? 2 : dtype == WEFT_Q6_K ? 4 : 8;
+/* The greatest magnitude: an unsigned quant less its offset, or a level. */
+WEFT_INLINE int group_of(weft_form form) {
+    int most = weft_forms[form].most, offset = weft_forms[form].offset;
+    return quads_a_sum(
+        form, 1, most - offset > offset || form == WEFT_FORM_CODES_3 ? most - offset : offset);
 }
 
 /* Bytes shifted left by n, or right by -n. */
@@ -33,28 +36,56 @@ WEFT_INLINE uint8x16_t shift(uint8x16_t v, int n) {
 }
 
 /* Quad j of rows 4 part … 4 part + 3, from packed lines. */
-WEFT_INLINE int8x16_t packed_quad(weft_dtype dtype, q8_lines s, int j, int part) {
-    if (dtype == WEFT_Q8_0)
+WEFT_INLINE int8x16_t packed_quad(weft_form form, q8_block s, int j, int part) {
+    const int bits = weft_forms[form].bits;
+    if (bits == 8)
         return vreinterpretq_s8_u8(vld1q_u8(s.q + 64 * j + 16 * part));
-    uint8x16_t v = vld1q_u8(s.q + 64 * (j % 4) + 16 * part);
-    v = j < 4 ? vandq_u8(v, vdupq_n_u8(15)) : vshrq_n_u8(v, 4);
-    if (five_bits(dtype)) {
+    uint8x16_t v;
+    if (bits >= 4) {
+        v = vld1q_u8(s.q + 64 * (j % 4) + 16 * part);
+        v = j < 4 ? vandq_u8(v, vdupq_n_u8(15)) : vshrq_n_u8(v, 4);
+    } else {
+        v = shift(vld1q_u8(s.q + 64 * (j / 4) + 16 * part), -2 * (j % 4));
+        v = vandq_u8(v, vdupq_n_u8(3));
+    }
+    if (bits == 5) {
         uint8x16_t h = shift(vld1q_u8(s.h + 16 * part), 4 - j);
         v = vorrq_u8(v, vandq_u8(h, vdupq_n_u8(16)));
-    } else if (dtype == WEFT_Q6_K) {
+    } else if (bits == 3) {
+        uint8x16_t h = shift(vld1q_u8(s.h + 16 * part), 2 - j);
+        v = vorrq_u8(v, vandq_u8(h, vdupq_n_u8(4)));
+    } else if (bits == 6) {
         uint8x16_t h = shift(vld1q_u8(s.h + 64 * (j / 4) + 16 * part), 4 - 2 * (j % 4));
         v = vorrq_u8(v, vandq_u8(h, vdupq_n_u8(48)));
     }
-    int8x16_t offset = vdupq_n_s8((int8_t)weft_quant_offset(dtype));
+    if (weft_form_has_codes(form))
+        return vqtbl1q_s8(vreinterpretq_s8_u8(vld1q_u8(s.table)), v);
+    int8x16_t offset = vdupq_n_s8((int8_t)weft_forms[form].offset);
     return vsubq_s8(vreinterpretq_s8_u8(v), offset);
 }
 
-/* Q6_K's sub-scales of half h of the block, rows 4 part … 4 part + 3. */
-WEFT_INLINE int32x4_t sub_scales(bool packed, source s, int h, int part) {
-    const int8_t *p = packed ? s.lines.sc : s.u->sc[0];
-    int16x8_t pairs = vmovl_s8(vld1_s8(p + 8 * part));
+/* The eight bytes of sub-scales of rows 4 part … 4 part + 3. */
+WEFT_INLINE uint8x8_t pair_bytes(bool packed, source s, int part) {
+    return vld1_u8((packed ? s.block.sc : s.u->sc[0]) + 8 * part);
+}
+
+/* Of pairs, those of half h. */
+WEFT_INLINE int32x4_t of_half(uint8x8_t bytes, int h) {
+    int16x8_t pairs = vmovl_s8(vreinterpret_s8_u8(bytes));
     int16x8_t one = h ? vuzp2q_s16(pairs, pairs) : vuzp1q_s16(pairs, pairs);
     return vmovl_s16(vget_low_s16(one));
+}
+
+/* The integer sub-scales of half h of the block. */
+WEFT_INLINE int32x4_t sub_scales(weft_form form, bool packed, source s, int h, int part) {
+    uint8x8_t bytes = pair_bytes(packed, s, part);
+    return of_half(form == WEFT_FORM_Q2_K ? vand_u8(bytes, vdup_n_u8(15)) : bytes, h);
+}
+
+/* Q2_K's minima times the sums of x. */
+WEFT_INLINE int32x4_t minima_sums(bool packed, source s, int part, int32_t low, int32_t high) {
+    uint8x8_t bytes = vshr_n_u8(pair_bytes(packed, s, part), 4);
+    return vmlaq_n_s32(vmulq_n_s32(of_half(bytes, 0), low), of_half(bytes, 1), high);
 }
 
 /* Four rows' sums of four int16 each. */
@@ -62,15 +93,16 @@ WEFT_INLINE int32x4_t sums_of_fours(int16x8_t low, int16x8_t high) {
     return vpaddq_s32(vpaddlq_s16(low), vpaddlq_s16(high));
 }
 
-/* Exact dot products of one block for `n` rows of x and rows 4 part … of the panel. */
-WEFT_INLINE void block_dots(weft_dtype dtype, bool packed, int n, source s, int part,
-                            const int8_t *x, size_t ldx, int32x4_t dot[TILE]) {
-    const int group = quads_a_sum(dtype);
+/* Exact dot products of one block for `n` rows of x and rows 4 part … of the panel; those of the
+ * second half by themselves in dot[1] where they have a float scale of their own. */
+WEFT_INLINE void block_dots(weft_form form, bool packed, int n, source s, int part, const int8_t *x,
+                            size_t ldx, int32x4_t dot[2][TILE]) {
+    const int group = group_of(form);
     WEFT_UNROLL for (int g = 0; g < 8; g += group) {
         int16x8_t low[TILE], high[TILE];
         WEFT_UNROLL for (int j = g; j < g + group; j++) {
             int8x16_t w =
-                packed ? packed_quad(dtype, s.lines, j, part) : vld1q_s8(s.u->w[j] + 16 * part);
+                packed ? packed_quad(form, s.block, j, part) : vld1q_s8(s.u->w[j] + 16 * part);
             WEFT_UNROLL for (int c = 0; c < n; c++) {
                 int32_t quad;
                 memcpy(&quad, x + (size_t)c * ldx + 4 * j, 4);
@@ -83,88 +115,108 @@ WEFT_INLINE void block_dots(weft_dtype dtype, bool packed, int n, source s, int 
         }
         WEFT_UNROLL for (int c = 0; c < n; c++) {
             int32x4_t sum = sums_of_fours(low[c], high[c]);
-            if (dtype == WEFT_Q6_K)
-                sum = vmulq_s32(sum, sub_scales(packed, s, g / 4, part));
-            dot[c] = g ? vaddq_s32(dot[c], sum) : sum;
+            if (weft_form_halves(form))
+                sum = vmulq_s32(sum, sub_scales(form, packed, s, g / 4, part));
+            const int own = weft_form_floats(form) && g >= 4;
+            dot[own][c] = g && !own ? vaddq_s32(dot[own][c], sum) : sum;
         }
     }
 }
 
-WEFT_INLINE float32x4_t half_floats(const uint16_t *p) {
-    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+WEFT_INLINE float32x4_t half_floats(const uint8_t *p) {
+    return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));
 }
 
+/* Four bytes, as they are and signed. */
+WEFT_INLINE uint16x4_t wide_bytes(const uint8_t *p) {
+    uint32_t four;
+    memcpy(&four, p, 4);
+    return vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four))));
+}
 WEFT_INLINE float32x4_t byte_floats(const uint8_t *p) {
     uint32_t four;
     memcpy(&four, p, 4);
-    uint16x8_t wide = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four)));
-    return vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide)));
+    int16x8_t wide = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(four)));
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
 }
 
-/* d_w and -m_w of rows 4 part … 4 part + 3 in block k. */
-WEFT_INLINE void block_scales(weft_dtype dtype, const void *panel, size_t k, int part,
-                              float32x4_t *d, float32x4_t *m) {
+/* E8M0, halved: 2^(e - 128). */
+WEFT_INLINE float32x4_t power_floats(const uint8_t *p) {
+    uint32x4_t e = vmovl_u16(wide_bytes(p));
+    uint32x4_t normal = vshlq_n_u32(vsubq_u32(e, vdupq_n_u32(1)), 23);
+    uint32x4_t small = vshlq_u32(vdupq_n_u32(0x00200000), vreinterpretq_s32_u32(e));
+    return vreinterpretq_f32_u32(vbslq_u32(vcltq_u32(e, vdupq_n_u32(2)), small, normal));
+}
+
+/* UE4M3, halved: the fields of an f16 that is 128 times too small. */
+WEFT_INLINE float32x4_t ue4m3_floats(const uint8_t *p) {
+    float16x4_t small = vreinterpret_f16_u16(vshl_n_u16(wide_bytes(p), 7));
+    return vmulq_n_f32(vcvt_f32_f16(small), 128);
+}
+
+/* d_w and -m_w of rows 4 part … 4 part + 3; NVFP4: the scales of both halves of the block. */
+WEFT_INLINE void block_scales(weft_form form, q8_block s, int part, float32x4_t *d,
+                              float32x4_t *m) {
+    const weft_form_info *f = &weft_forms[form];
     int r = 4 * part;
     *m = vdupq_n_f32(0);
-    switch (dtype) {
-    case WEFT_Q4_0:
-        *d = half_floats(((const weft_panel_q4_0 *)panel + k)->d + r);
-        break;
-    case WEFT_Q4_1:
-        *d = half_floats(((const weft_panel_q4_1 *)panel + k)->d + r);
-        *m = half_floats(((const weft_panel_q4_1 *)panel + k)->m + r);
-        break;
-    case WEFT_Q5_0:
-        *d = half_floats(((const weft_panel_q5_0 *)panel + k)->d + r);
-        break;
-    case WEFT_Q5_1:
-        *d = half_floats(((const weft_panel_q5_1 *)panel + k)->d + r);
-        *m = half_floats(((const weft_panel_q5_1 *)panel + k)->m + r);
-        break;
-    case WEFT_Q4_K: {
-        const weft_panel_q4_k *p = (const weft_panel_q4_k *)panel + k / 8;
-        *d = vmulq_f32(half_floats(p->d + r), byte_floats(p->sub[k % 8].sc + r));
-        *m = vnegq_f32(vmulq_f32(half_floats(p->dmin + r), byte_floats(p->sub[k % 8].m + r)));
-        break;
+    if (weft_form_floats(form)) {
+        *d = ue4m3_floats(s.sc + r);
+        *m = ue4m3_floats(s.sc + 16 + r);
+        return;
     }
-    case WEFT_Q5_K: {
-        const weft_panel_q5_k *p = (const weft_panel_q5_k *)panel + k / 8;
-        *d = vmulq_f32(half_floats(p->d + r), byte_floats(p->sub[k % 8].sc + r));
-        *m = vnegq_f32(vmulq_f32(half_floats(p->dmin + r), byte_floats(p->sub[k % 8].m + r)));
-        break;
-    }
-    case WEFT_Q6_K:
-        *d = half_floats(((const weft_panel_q6_k *)panel + k / 8)->d + r);
-        break;
-    default:
-        *d = half_floats(((const weft_panel_q8_0 *)panel + k)->d + r);
-        break;
-    }
+    *d = f->d == 1 ? power_floats(s.d + r) : half_floats(s.d + 2 * r);
+    if (has_unit(form))
+        *d = vmulq_n_f32(*d, s.unit);
+    if (f->scales == WEFT_SCALES_SUB)
+        *d = vmulq_f32(*d, byte_floats(s.sc + r));
+    if (!f->m)
+        return;
+    *m = half_floats(s.m + 2 * r);
+    if (f->scales == WEFT_SCALES_SUB)
+        *m = vmulq_f32(*m, byte_floats(s.min + r));
+    if (f->blocks > 1) /* dmin counts down, an f16 minimum up */
+        *m = vnegq_f32(*m);
 }
 
-/* One block's step of the chains of four outputs. */
-WEFT_INLINE float32x4_t block_add(weft_dtype dtype, int32x4_t dot, float32x4_t d, float32x4_t m,
-                                  float d_x, int32_t sum, float32x4_t acc) {
+/* The sum of the first half of a block of x. */
+WEFT_INLINE int32_t low_sum(const int8_t *x) {
+    return vaddlvq_s8(vld1q_s8(x));
+}
+
+/* One block's step of the chains of four outputs, for row c of a tile. */
+WEFT_INLINE float32x4_t block_add(weft_form form, bool packed, source s, int part, int c,
+                                  int32x4_t dot[2][TILE], float32x4_t d, float32x4_t m,
+                                  const int8_t *x, float d_x, int32_t sum, float32x4_t acc) {
     float32x4_t scale = vdupq_n_f32(d_x);
-    acc = vfmaq_f32(acc, vcvtq_f32_s32(dot), vmulq_f32(d, scale));
-    if (has_min(dtype))
-        acc = vfmaq_f32(acc, vmulq_f32(m, scale), vdupq_n_f32((float)sum));
-    return acc;
+    acc = vfmaq_f32(acc, vcvtq_f32_s32(dot[0][c]), vmulq_f32(d, scale));
+    if (weft_form_floats(form))
+        return vfmaq_f32(acc, vcvtq_f32_s32(dot[1][c]), vmulq_f32(m, scale));
+    if (!weft_form_has_min(form))
+        return acc;
+    float32x4_t of = vdupq_n_f32((float)sum);
+    if (weft_form_halves(form)) {
+        int32_t low = low_sum(x);
+        of = vcvtq_f32_s32(minima_sums(packed, s, part, low, sum - low));
+    }
+    return vfmaq_f32(acc, vmulq_f32(m, scale), of);
 }
 
 /* One row of x, straight from the packed bytes. */
-WEFT_INLINE void vector(weft_dtype dtype, const uint8_t *panels, size_t bytes, size_t n_panels,
-                        const weft_q8_rows *x, float *y) {
+WEFT_INLINE void vector(weft_form form, const q8_codes *codes, const uint8_t *panels, size_t bytes,
+                        size_t n_panels, const weft_q8_rows *x, float *y) {
     for (size_t p = 0; p < n_panels; p++, panels += bytes) {
         float32x4_t acc[4], d, m;
         WEFT_UNROLL for (int part = 0; part < 4; part++) acc[part] = vdupq_n_f32(0);
         for (size_t k = 0; k < x->n_cols / 32; k++) {
-            source s = {.lines = packed_block(dtype, panels, k)};
+            const int8_t *q = x->q + 32 * k;
+            source s = {.block = packed_block(form, codes, panels, k)};
             WEFT_UNROLL for (int part = 0; part < 4; part++) {
-                int32x4_t dot[TILE];
-                block_dots(dtype, true, 1, s, part, x->q + 32 * k, 0, dot);
-                block_scales(dtype, panels, k, part, &d, &m);
-                acc[part] = block_add(dtype, dot[0], d, m, x->d[k], x->sums[k], acc[part]);
+                int32x4_t dot[2][TILE];
+                block_dots(form, true, 1, s, part, q, 0, dot);
+                block_scales(form, s.block, part, &d, &m);
+                acc[part] =
+                    block_add(form, true, s, part, 0, dot, d, m, q, x->d[k], x->sums[k], acc[part]);
             }
         }
         WEFT_UNROLL for (int part = 0; part < 4; part++)
@@ -172,36 +224,40 @@ WEFT_INLINE void vector(weft_dtype dtype, const uint8_t *panels, size_t bytes, s
     }
 }
 
-WEFT_INLINE void unpack(weft_dtype dtype, const uint8_t *panel, size_t k, unpacked *u) {
-    q8_lines s = packed_block(dtype, panel, k);
+WEFT_INLINE void unpack(weft_form form, const q8_codes *codes, const uint8_t *panel, size_t k,
+                        unpacked *u) {
+    q8_block s = packed_block(form, codes, panel, k);
     float32x4_t d, m;
     WEFT_UNROLL for (int part = 0; part < 4; part++) {
         WEFT_UNROLL for (int j = 0; j < 8; j++)
-            vst1q_s8(u->w[j] + 16 * part, packed_quad(dtype, s, j, part));
-        block_scales(dtype, panel, k, part, &d, &m);
+            vst1q_s8(u->w[j] + 16 * part, packed_quad(form, s, j, part));
+        block_scales(form, s, part, &d, &m);
         vst1q_f32(u->d + 4 * part, d);
         vst1q_f32(u->m + 4 * part, m);
     }
-    if (dtype == WEFT_Q6_K)
+    if (weft_form_halves(form))
         memcpy(u->sc, s.sc, sizeof u->sc);
 }
 
 /* `n` rows of x from row t, blocks [begin, end) of one panel, which lie unpacked in u. */
-WEFT_INLINE void tile(weft_dtype dtype, int n, const unpacked *u, size_t begin, size_t end,
+WEFT_INLINE void tile(weft_form form, int n, const unpacked *u, size_t begin, size_t end,
                       const weft_q8_rows *x, size_t t, float *y, size_t ldy) {
     size_t n_blocks = x->n_cols / 32;
     float32x4_t acc[TILE][4];
     WEFT_UNROLL for (int c = 0; c < n; c++) WEFT_UNROLL for (int part = 0; part < 4; part++)
         acc[c][part] = begin ? vld1q_f32(y + (size_t)c * ldy + 4 * (size_t)part) : vdupq_n_f32(0);
     for (size_t k = begin; k < end; k++, u++) {
+        const int8_t *q = x->q + t * x->n_cols + 32 * k;
         source s = {.u = u};
         WEFT_UNROLL for (int part = 0; part < 4; part++) {
-            int32x4_t dot[TILE];
-            block_dots(dtype, false, n, s, part, x->q + t * x->n_cols + 32 * k, x->n_cols, dot);
+            int32x4_t dot[2][TILE];
+            block_dots(form, false, n, s, part, q, x->n_cols, dot);
             float32x4_t d = vld1q_f32(u->d + 4 * part), m = vld1q_f32(u->m + 4 * part);
             WEFT_UNROLL for (int c = 0; c < n; c++) {
                 size_t i = (t + (size_t)c) * n_blocks + k;
-                acc[c][part] = block_add(dtype, dot[c], d, m, x->d[i], x->sums[i], acc[c][part]);
+                acc[c][part] =
+                    block_add(form, false, s, part, c, dot, d, m, q + (size_t)c * x->n_cols,
+                              x->d[i], x->sums[i], acc[c][part]);
             }
         }
     }
@@ -209,74 +265,42 @@ WEFT_INLINE void tile(weft_dtype dtype, int n, const unpacked *u, size_t begin, 
         vst1q_f32(y + (size_t)c * ldy + 4 * (size_t)part, acc[c][part]);
 }
 
-WEFT_INLINE void matrix(weft_dtype dtype, const uint8_t *panels, size_t bytes, size_t n_panels,
-                        const weft_q8_rows *x, float *y, size_t ldy) {
+WEFT_INLINE void matrix(weft_form form, const q8_codes *codes, const uint8_t *panels, size_t bytes,
+                        size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {
     size_t n_blocks = x->n_cols / 32;
     unpacked u[CHUNK];
     for (size_t p = 0; p < n_panels; p++, panels += bytes, y += 16)
         for (size_t begin = 0; begin < n_blocks || begin == 0; begin += CHUNK) {
             size_t end = n_blocks - begin < CHUNK ? n_blocks : begin + CHUNK, t = 0;
             for (size_t k = begin; k < end; k++)
-                unpack(dtype, panels, k, &u[k - begin]);
+                unpack(form, codes, panels, k, &u[k - begin]);
             for (; t + TILE <= x->n; t += TILE)
-                tile(dtype, TILE, u, begin, end, x, t, y + t * ldy, ldy);
+                tile(form, TILE, u, begin, end, x, t, y + t * ldy, ldy);
             if (t < x->n)
-                tile(dtype, 1, u, begin, end, x, t, y + t * ldy, ldy);
+                tile(form, 1, u, begin, end, x, t, y + t * ldy, ldy);
         }
 }
 
-WEFT_INLINE void product(weft_dtype dtype, const void *panels, size_t n_panels,
-                         const weft_q8_rows *x, float *y, size_t ldy) {
-    size_t bytes = weft_panel_bytes(dtype, x->n_cols);
-    if (x->n == 1)
-        vector(dtype, panels, bytes, n_panels, x, y);
-    else
-        matrix(dtype, panels, bytes, n_panels, x, y, ldy);
-}
+typedef void product(const q8_codes *codes, const void *panels, size_t bytes, size_t n_panels,
+                     const weft_q8_rows *x, float *y, size_t ldy);
 
-/* A function each, so that every type has its own tight loops. */
-#define OF_TYPE(name, dtype)                                                                       \
-    static void name(const void *panels, size_t n_panels, const weft_q8_rows *x, float *y,         \
-                     size_t ldy) {                                                                 \
-        product(dtype, panels, n_panels, x, y, ldy);                                               \
+/* A function each, so that every form has its own tight loops. */
+#define OF_FORM(name, form)                                                                        \
+    static void product_##name(const q8_codes *codes, const void *panels, size_t bytes,            \
+                               size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {     \
+        if (x->n == 1)                                                                             \
+            vector(form, codes, panels, bytes, n_panels, x, y);                                    \
+        else                                                                                       \
+            matrix(form, codes, panels, bytes, n_panels, x, y, ldy);                               \
     }
-OF_TYPE(product_q4_0, WEFT_Q4_0)
-OF_TYPE(product_q4_1, WEFT_Q4_1)
-OF_TYPE(product_q5_0, WEFT_Q5_0)
-OF_TYPE(product_q5_1, WEFT_Q5_1)
-OF_TYPE(product_q8_0, WEFT_Q8_0)
-OF_TYPE(product_q4_k, WEFT_Q4_K)
-OF_TYPE(product_q5_k, WEFT_Q5_K)
-OF_TYPE(product_q6_k, WEFT_Q6_K)
+WEFT_FORM_FUNCTIONS(OF_FORM)
+
+#define ENTRY(name, form) [form] = product_##name,
+static product *const products[WEFT_FORM_COUNT] = {WEFT_FORM_FUNCTIONS(ENTRY)};
 
 void weft_kernel_panel_q8_neon(weft_dtype dtype, const void *panels, size_t n_panels,
                                const weft_q8_rows *x, float *y, size_t ldy) {
-    switch (dtype) {
-    case WEFT_Q4_0:
-        product_q4_0(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q4_1:
-        product_q4_1(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q5_0:
-        product_q5_0(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q5_1:
-        product_q5_1(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q8_0:
-        product_q8_0(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q4_K:
-        product_q4_k(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q5_K:
-        product_q5_k(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q6_K:
-        product_q6_k(panels, n_panels, x, y, ldy);
-        break;
-    default:
-        assert(false && "a type without quantised panels");
-    }
+    const weft_packing *p = weft_packing_of(dtype);
+    q8_codes codes = codes_of(p, 0);
+    products[p->form](&codes, panels, weft_panel_bytes(dtype, x->n_cols), n_panels, x, y, ldy);
 }

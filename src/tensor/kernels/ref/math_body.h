@@ -1,7 +1,7 @@
 /* exp, tanh, erf and the activations on 16 lanes, after a lanes_*.h header. The polynomials are
  * Chebyshev fits of our own, rounded to float32. Greatest errors against float64 over all of
  * float32, in units of the last place: exp 2, tanh 2; the activations are stated below and all of
- * it is asserted by tests/kernels/test_math.c. Every function gives NaN for NaN and the
+ * it is asserted by tests/kernels/test_elementwise.c. Every function gives NaN for NaN and the
  * limit at infinity. */
 #ifndef WEFT_KERNELS_MATH_BODY_H
 #define WEFT_KERNELS_MATH_BODY_H

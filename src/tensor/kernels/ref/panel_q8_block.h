@@ -1,4 +1,4 @@
-/* What the variants of panel_q8 share: the lines of a packed block, without any instruction of an
+/* What the variants of panel_q8 share: the parts of a packed block, without any instruction of an
  * ISA. After lanes.h. */
 #ifndef WEFT_KERNELS_PANEL_Q8_BLOCK_H
 #define WEFT_KERNELS_PANEL_Q8_BLOCK_H
@@ -6,47 +6,46 @@
 #include "tensor/kernels/blocks.h"
 #include "tensor/kernels/lanes.h"
 
-/* The 64-byte lines of a packed block: quants, 5th (and 6th) bits, and Q6_K's sub-scales. */
-typedef struct q8_lines {
-    const uint8_t *q, *h;
-    const int8_t *sc;
-} q8_lines;
+/* The parts of a packed block (blocks.h), and the table that its codes go through. */
+typedef struct q8_block {
+    const uint8_t *d, *m, *sc, *min, *q, *h;
+    const uint8_t *table;
+    float unit;
+} q8_block;
 
-WEFT_INLINE bool has_min(weft_dtype dtype) {
-    return dtype == WEFT_Q4_1 || dtype == WEFT_Q5_1 || dtype == WEFT_Q4_K || dtype == WEFT_Q5_K;
+/* What a product knows of its type beside the form. */
+typedef struct q8_codes {
+    _Alignas(16) uint8_t table[16];
+    float unit;
+} q8_codes;
+
+/* `offset`: added to the levels of the table. */
+WEFT_INLINE q8_codes codes_of(const weft_packing *p, int offset) {
+    q8_codes c = {.unit = p->unit};
+    for (int i = 0; i < 16 && p->levels; i++)
+        c.table[i] = (uint8_t)(p->levels[i] + offset);
+    return c;
 }
 
-WEFT_INLINE bool five_bits(weft_dtype dtype) {
-    return dtype == WEFT_Q5_0 || dtype == WEFT_Q5_1 || dtype == WEFT_Q5_K;
+WEFT_INLINE q8_block packed_block(weft_form form, const q8_codes *codes, const void *panel,
+                                  size_t k) {
+    weft_place at = weft_place_of(form, k);
+    const uint8_t *p = panel;
+    return (q8_block){p + at.d, p + at.m, p + at.sc,    p + at.min,
+                      p + at.q, p + at.h, codes->table, codes->unit};
 }
 
-WEFT_INLINE q8_lines packed_block(weft_dtype dtype, const void *panel, size_t k) {
-    switch (dtype) {
-    case WEFT_Q4_0:
-        return (q8_lines){.q = ((const weft_panel_q4_0 *)panel + k)->q[0]};
-    case WEFT_Q4_1:
-        return (q8_lines){.q = ((const weft_panel_q4_1 *)panel + k)->q[0]};
-    case WEFT_Q5_0: {
-        const weft_panel_q5_0 *p = (const weft_panel_q5_0 *)panel + k;
-        return (q8_lines){.q = p->q[0], .h = p->h};
-    }
-    case WEFT_Q5_1: {
-        const weft_panel_q5_1 *p = (const weft_panel_q5_1 *)panel + k;
-        return (q8_lines){.q = p->q[0], .h = p->h};
-    }
-    case WEFT_Q4_K:
-        return (q8_lines){.q = ((const weft_panel_q4_k *)panel + k / 8)->sub[k % 8].q[0]};
-    case WEFT_Q5_K: {
-        const struct weft_panel_q5_k_sub *p = &((const weft_panel_q5_k *)panel + k / 8)->sub[k % 8];
-        return (q8_lines){.q = p->q[0], .h = p->h};
-    }
-    case WEFT_Q6_K: {
-        const struct weft_panel_q6_k_sub *p = &((const weft_panel_q6_k *)panel + k / 8)->sub[k % 8];
-        return (q8_lines){.q = p->q[0], .h = p->h[0], .sc = p->sc[0]};
-    }
-    default:
-        return (q8_lines){.q = (const uint8_t *)((const weft_panel_q8_0 *)panel + k)->q[0]};
-    }
+/* Whether d is times a unit, which is 1 for the other forms. */
+WEFT_INLINE bool has_unit(weft_form form) {
+    return form == WEFT_FORM_CODES_3 || form == WEFT_FORM_CODES_4;
+}
+
+/* Quads whose products, two in an int16, can be added before a sum could pass 32767; at most half a
+ * block where the halves have their own scales. `most` is the greatest weight. */
+WEFT_INLINE int quads_a_sum(weft_form form, int products, int most) {
+    int n = 32767 / (products * 127 * most);
+    int all = weft_form_halves(form) || weft_form_floats(form) ? 4 : 8;
+    return n >= all ? all : n >= 4 ? 4 : n >= 2 ? 2 : 1;
 }
 
 #endif

@@ -12,14 +12,14 @@
 #define TILE 8
 
 typedef struct unpacked {
-    _Alignas(64) uint8_t w[8][64]; /* quads of 16 rows: unsigned quants */
-    float d[16], m[16];            /* d_w, and -m_w */
-    int8_t sc[16][2];              /* Q6_K: the sub-scales of both halves of the block */
+    _Alignas(64) uint8_t w[8][64]; /* quads of 16 rows: unsigned */
+    float d[16], m[16];            /* d_w, and -m_w; NVFP4: of the halves */
+    uint8_t sc[16][2];             /* the integer sub-scales of both halves of the block */
 } unpacked;
 
 /* Where the weights of a block come from: packed lines, or an unpacked block. */
 typedef struct source {
-    q8_lines lines;
+    q8_block block;
     const unpacked *u;
 } source;
 
@@ -27,8 +27,14 @@ WEFT_INLINE __m512i load(const void *p) {
     return _mm512_loadu_si512(p);
 }
 
-WEFT_INLINE int offset_of(weft_dtype dtype) {
-    return dtype == WEFT_Q8_0 ? 128 : weft_quant_offset(dtype);
+/* Signed bytes become unsigned by 128. */
+WEFT_INLINE int offset_of(weft_form form) {
+    return weft_form_signed(form) ? 128 : weft_forms[form].offset;
+}
+
+/* Halves that keep their own sums. */
+WEFT_INLINE bool two_sums(weft_form form) {
+    return weft_form_halves(form) || weft_form_floats(form);
 }
 
 /* Shifts right, or left by -n. (Compilers differ on the sign of an immediate's type.) */
@@ -50,6 +56,10 @@ WEFT_INLINE __m512i shift16(__m512i v, int n) {
         return _mm512_srli_epi16(v, 3);
     case 4:
         return _mm512_srli_epi16(v, 4);
+    case 5:
+        return _mm512_srli_epi16(v, 5);
+    case 6:
+        return _mm512_srli_epi16(v, 6);
     default:
         return v;
     }
@@ -61,30 +71,51 @@ WEFT_INLINE __m512i or_masked(__m512i a, __m512i b, char mask) {
 }
 
 /* Quad j of the 16 rows, from packed lines. */
-WEFT_INLINE __m512i packed_quad(weft_dtype dtype, q8_lines s, int j) {
-    if (dtype == WEFT_Q8_0)
+WEFT_INLINE __m512i packed_quad(weft_form form, q8_block s, int j) {
+    const int bits = weft_forms[form].bits;
+    if (bits == 8)
         return _mm512_xor_si512(load(s.q + 64 * j), _mm512_set1_epi8(-128));
-    __m512i v = shift16(load(s.q + 64 * (j % 4)), j < 4 ? 0 : 4);
-    v = _mm512_and_si512(v, _mm512_set1_epi8(15));
-    if (five_bits(dtype))
+    __m512i v = bits >= 4 ? shift16(load(s.q + 64 * (j % 4)), j < 4 ? 0 : 4)
+                          : shift16(load(s.q + 64 * (j / 4)), 2 * (j % 4));
+    v = _mm512_and_si512(v, _mm512_set1_epi8(bits >= 4 ? 15 : 3));
+    if (bits == 5)
         v = or_masked(v, shift16(load(s.h), j - 4), 16);
-    else if (dtype == WEFT_Q6_K)
+    else if (bits == 3)
+        v = or_masked(v, shift16(load(s.h), j - 2), 4);
+    else if (bits == 6)
         v = or_masked(v, shift16(load(s.h + 64 * (j / 4)), 2 * (j % 4) - 4), 48);
+    if (weft_form_has_codes(form)) {
+        __m128i table = _mm_load_si128((const __m128i *)s.table);
+        v = _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), v);
+    }
     return v;
 }
 
-/* Q6_K's sub-scales as pairs of int16. */
-WEFT_INLINE __m512i sub_scales(bool packed, source s) {
-    const void *p = packed ? s.lines.sc : s.u->sc[0];
-    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)p));
+WEFT_INLINE __m256i pair_bytes(bool packed, source s) {
+    const void *p = packed ? s.block.sc : s.u->sc[0];
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+/* The integer sub-scales of both halves of the block as pairs of int16. */
+WEFT_INLINE __m512i sub_scales(weft_form form, bool packed, source s) {
+    __m256i bytes = pair_bytes(packed, s);
+    if (form == WEFT_FORM_Q2_K)
+        bytes = _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+    return _mm512_cvtepi8_epi16(bytes);
+}
+
+/* The minima of Q2_K in the same way. */
+WEFT_INLINE __m512i sub_minima(bool packed, source s) {
+    __m256i bytes = _mm256_srli_epi16(pair_bytes(packed, s), 4);
+    return _mm512_cvtepi8_epi16(_mm256_and_si256(bytes, _mm256_set1_epi8(15)));
 }
 
 /* Adds quad j's products to the sums of `n` rows of x; two chains for a single row, or where the
  * halves have their own scales. */
-WEFT_INLINE void quad_dots(weft_dtype dtype, bool packed, int n, source s, int j, const int8_t *x,
+WEFT_INLINE void quad_dots(weft_form form, bool packed, int n, source s, int j, const int8_t *x,
                            size_t ldx, __m512i half[2][TILE]) {
-    __m512i w = packed ? packed_quad(dtype, s.lines, j) : load(s.u->w[j]);
-    int to = n == 1 || dtype == WEFT_Q6_K ? j / 4 : 0;
+    __m512i w = packed ? packed_quad(form, s.block, j) : load(s.u->w[j]);
+    int to = n == 1 || two_sums(form) ? j / 4 : 0;
     WEFT_UNROLL for (int c = 0; c < n; c++) {
         int32_t quad;
         memcpy(&quad, x + (size_t)c * ldx + 4 * j, 4);
@@ -92,140 +123,163 @@ WEFT_INLINE void quad_dots(weft_dtype dtype, bool packed, int n, source s, int j
     }
 }
 
-/* Exact dot products of one block, before the offset. The quads are spelled out: in a loop around
+/* Exact dot products of one block, before the offset; those of the second half by themselves in
+ * dot[1] where they have a float scale of their own. The quads are spelled out: in a loop around
  * loops not every compiler keeps the sums in registers. */
-WEFT_INLINE void block_dots(weft_dtype dtype, bool packed, int n, source s, const int8_t *x,
-                            size_t ldx, __m512i dot[TILE]) {
-    __m512i half[2][TILE];
-    WEFT_UNROLL for (int c = 0; c < n; c++) half[0][c] = half[1][c] = _mm512_setzero_si512();
-    quad_dots(dtype, packed, n, s, 0, x, ldx, half);
-    quad_dots(dtype, packed, n, s, 1, x, ldx, half);
-    quad_dots(dtype, packed, n, s, 2, x, ldx, half);
-    quad_dots(dtype, packed, n, s, 3, x, ldx, half);
-    quad_dots(dtype, packed, n, s, 4, x, ldx, half);
-    quad_dots(dtype, packed, n, s, 5, x, ldx, half);
-    quad_dots(dtype, packed, n, s, 6, x, ldx, half);
-    quad_dots(dtype, packed, n, s, 7, x, ldx, half);
-    if (dtype == WEFT_Q6_K) {
-        __m512i both = sub_scales(packed, s);
+WEFT_INLINE void block_dots(weft_form form, bool packed, int n, source s, const int8_t *x,
+                            size_t ldx, __m512i dot[2][TILE]) {
+    WEFT_UNROLL for (int c = 0; c < n; c++) dot[0][c] = dot[1][c] = _mm512_setzero_si512();
+    quad_dots(form, packed, n, s, 0, x, ldx, dot);
+    quad_dots(form, packed, n, s, 1, x, ldx, dot);
+    quad_dots(form, packed, n, s, 2, x, ldx, dot);
+    quad_dots(form, packed, n, s, 3, x, ldx, dot);
+    quad_dots(form, packed, n, s, 4, x, ldx, dot);
+    quad_dots(form, packed, n, s, 5, x, ldx, dot);
+    quad_dots(form, packed, n, s, 6, x, ldx, dot);
+    quad_dots(form, packed, n, s, 7, x, ldx, dot);
+    if (weft_form_halves(form)) {
+        __m512i both = sub_scales(form, packed, s);
         __m512i high = _mm512_srai_epi32(both, 16);
         __m512i low = _mm512_srai_epi32(_mm512_slli_epi32(both, 16), 16);
-        WEFT_UNROLL for (int c = 0; c < n; c++) dot[c] = _mm512_add_epi32(
-            _mm512_mullo_epi32(half[0][c], low), _mm512_mullo_epi32(half[1][c], high));
-    } else {
-        WEFT_UNROLL for (int c = 0; c < n; c++) dot[c] =
-            n == 1 ? _mm512_add_epi32(half[0][c], half[1][c]) : half[0][c];
+        WEFT_UNROLL for (int c = 0; c < n; c++) dot[0][c] = _mm512_add_epi32(
+            _mm512_mullo_epi32(dot[0][c], low), _mm512_mullo_epi32(dot[1][c], high));
+    } else if (n == 1 && !two_sums(form)) {
+        dot[0][0] = _mm512_add_epi32(dot[0][0], dot[1][0]);
     }
+}
+
+/* The sum of the first half of a block of x. */
+WEFT_INLINE int32_t low_sum(const int8_t *x) {
+    __m128i bytes = _mm_xor_si128(_mm_loadu_si128((const __m128i *)x), _mm_set1_epi8(-128));
+    __m128i sad = _mm_sad_epu8(bytes, _mm_setzero_si128());
+    return _mm_cvtsi128_si32(sad) + _mm_extract_epi32(sad, 2) - 16 * 128;
 }
 
 /* The sums of both halves of a block of x as a pair of int16. */
 WEFT_INLINE __m512i half_sums(const int8_t *x, int32_t sum) {
-    __m128i bytes = _mm_xor_si128(_mm_loadu_si128((const __m128i *)x), _mm_set1_epi8(-128));
-    __m128i sad = _mm_sad_epu8(bytes, _mm_setzero_si128());
-    int32_t low = _mm_cvtsi128_si32(sad) + _mm_extract_epi32(sad, 2) - 16 * 128;
+    int32_t low = low_sum(x);
     return _mm512_set1_epi32((int32_t)(((uint32_t)low & 0xffff) | (uint32_t)(sum - low) << 16));
 }
 
 /* What the offset of the unsigned quants adds to the dot product. */
-WEFT_INLINE __m512i offset_dot(weft_dtype dtype, bool packed, source s, const int8_t *x,
+WEFT_INLINE __m512i offset_dot(weft_form form, bool packed, source s, const int8_t *x,
                                int32_t sum) {
-    if (dtype != WEFT_Q6_K)
-        return _mm512_set1_epi32(offset_of(dtype) * sum);
-    return _mm512_slli_epi32(_mm512_madd_epi16(sub_scales(packed, s), half_sums(x, sum)), 5);
+    if (!weft_form_halves(form))
+        return _mm512_set1_epi32(offset_of(form) * sum);
+    return _mm512_mullo_epi32(_mm512_madd_epi16(sub_scales(form, packed, s), half_sums(x, sum)),
+                              _mm512_set1_epi32(offset_of(form)));
 }
 
+WEFT_INLINE __m512i wide_bytes(const uint8_t *p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+
+/* Signed bytes. */
 WEFT_INLINE __m512 byte_floats(const uint8_t *p) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
 
-WEFT_INLINE __m512 negate(__m512 x) {
-    return _mm512_xor_ps(x, _mm512_set1_ps(-0.0f));
+/* E8M0, halved: 2^(e - 128). */
+WEFT_INLINE __m512 power_floats(const uint8_t *p) {
+    __m512i e = wide_bytes(p);
+    __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+    __mmask16 is_small = _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2));
+    return _mm512_castsi512_ps(
+        _mm512_mask_sllv_epi32(normal, is_small, _mm512_set1_epi32(0x00200000), e));
 }
 
-/* d_w and -m_w of block k. */
-WEFT_INLINE void block_scales(weft_dtype dtype, const void *panel, size_t k, __m512 *d, __m512 *m) {
+/* UE4M3, halved: the fields of an f16 that is 128 times too small. */
+WEFT_INLINE __m512 ue4m3_floats(const uint8_t *p) {
+    __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p));
+    return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_slli_epi16(wide, 7)), _mm512_set1_ps(128));
+}
+
+WEFT_INLINE __m512 half_floats(const uint8_t *p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+
+/* d_w and -m_w; NVFP4: the scales of both halves of the block. */
+WEFT_INLINE void block_scales(weft_form form, q8_block s, __m512 *d, __m512 *m) {
+    const weft_form_info *f = &weft_forms[form];
     *m = _mm512_setzero_ps();
-    switch (dtype) {
-    case WEFT_Q4_0:
-        *d = v16f_load_f16(((const weft_panel_q4_0 *)panel + k)->d);
-        break;
-    case WEFT_Q4_1:
-        *d = v16f_load_f16(((const weft_panel_q4_1 *)panel + k)->d);
-        *m = v16f_load_f16(((const weft_panel_q4_1 *)panel + k)->m);
-        break;
-    case WEFT_Q5_0:
-        *d = v16f_load_f16(((const weft_panel_q5_0 *)panel + k)->d);
-        break;
-    case WEFT_Q5_1:
-        *d = v16f_load_f16(((const weft_panel_q5_1 *)panel + k)->d);
-        *m = v16f_load_f16(((const weft_panel_q5_1 *)panel + k)->m);
-        break;
-    case WEFT_Q4_K: {
-        const weft_panel_q4_k *p = (const weft_panel_q4_k *)panel + k / 8;
-        *d = _mm512_mul_ps(v16f_load_f16(p->d), byte_floats(p->sub[k % 8].sc));
-        *m = negate(_mm512_mul_ps(v16f_load_f16(p->dmin), byte_floats(p->sub[k % 8].m)));
-        break;
+    if (weft_form_floats(form)) {
+        *d = ue4m3_floats(s.sc);
+        *m = ue4m3_floats(s.sc + 16);
+        return;
     }
-    case WEFT_Q5_K: {
-        const weft_panel_q5_k *p = (const weft_panel_q5_k *)panel + k / 8;
-        *d = _mm512_mul_ps(v16f_load_f16(p->d), byte_floats(p->sub[k % 8].sc));
-        *m = negate(_mm512_mul_ps(v16f_load_f16(p->dmin), byte_floats(p->sub[k % 8].m)));
-        break;
-    }
-    case WEFT_Q6_K:
-        *d = v16f_load_f16(((const weft_panel_q6_k *)panel + k / 8)->d);
-        break;
-    default:
-        *d = v16f_load_f16(((const weft_panel_q8_0 *)panel + k)->d);
-        break;
-    }
+    *d = f->d == 1 ? power_floats(s.d) : half_floats(s.d);
+    if (has_unit(form))
+        *d = _mm512_mul_ps(*d, _mm512_set1_ps(s.unit));
+    if (f->scales == WEFT_SCALES_SUB)
+        *d = _mm512_mul_ps(*d, byte_floats(s.sc));
+    if (!f->m)
+        return;
+    *m = half_floats(s.m);
+    if (f->scales == WEFT_SCALES_SUB)
+        *m = _mm512_mul_ps(*m, byte_floats(s.min));
+    if (f->blocks > 1) /* dmin counts down, an f16 minimum up */
+        *m = _mm512_xor_ps(*m, _mm512_set1_ps(-0.0f));
 }
 
-/* One block's step of the chains of sixteen outputs. */
-WEFT_INLINE __m512 block_add(weft_dtype dtype, __m512i dot, __m512i offset, __m512 d, __m512 m,
-                             float d_x, int32_t sum, __m512 acc) {
-    if (offset_of(dtype))
-        dot = _mm512_sub_epi32(dot, offset);
+/* One block's step of the chains of sixteen outputs, for row c of a tile. */
+WEFT_INLINE __m512 block_add(weft_form form, bool packed, source s, int c, __m512i dot[2][TILE],
+                             __m512 d, __m512 m, const int8_t *x, float d_x, int32_t sum,
+                             __m512 acc) {
     __m512 scale = _mm512_set1_ps(d_x);
-    acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), _mm512_mul_ps(d, scale), acc);
-    if (has_min(dtype))
-        acc = _mm512_fmadd_ps(_mm512_mul_ps(m, scale), _mm512_set1_ps((float)sum), acc);
-    return acc;
+    __m512i low = dot[0][c];
+    if (weft_form_floats(form)) {
+        int32_t first = low_sum(x);
+        low = _mm512_sub_epi32(low, _mm512_set1_epi32(offset_of(form) * first));
+        __m512i high =
+            _mm512_sub_epi32(dot[1][c], _mm512_set1_epi32(offset_of(form) * (sum - first)));
+        acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(low), _mm512_mul_ps(d, scale), acc);
+        return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_mul_ps(m, scale), acc);
+    }
+    if (offset_of(form))
+        low = _mm512_sub_epi32(low, offset_dot(form, packed, s, x, sum));
+    acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(low), _mm512_mul_ps(d, scale), acc);
+    if (!weft_form_has_min(form))
+        return acc;
+    __m512 of = _mm512_set1_ps((float)sum);
+    if (weft_form_halves(form))
+        of = _mm512_cvtepi32_ps(_mm512_madd_epi16(sub_minima(packed, s), half_sums(x, sum)));
+    return _mm512_fmadd_ps(_mm512_mul_ps(m, scale), of, acc);
 }
 
 /* One row of x, straight from the packed bytes. */
-WEFT_INLINE void vector(weft_dtype dtype, const uint8_t *panels, size_t bytes, size_t n_panels,
-                        const weft_q8_rows *x, float *y) {
+WEFT_INLINE void vector(weft_form form, const q8_codes *codes, const uint8_t *panels, size_t bytes,
+                        size_t n_panels, const weft_q8_rows *x, float *y) {
+    const int lines = (int)(weft_form_block_bytes(form) + 63) / 64;
     for (size_t p = 0; p < n_panels; p++, panels += bytes) {
         __m512 acc = _mm512_setzero_ps(), d, m;
         for (size_t k = 0; k < x->n_cols / 32; k++) {
             const int8_t *q = x->q + 32 * k;
-            source s = {.lines = packed_block(dtype, panels, k)};
-            __m512i dot[TILE];
-            block_dots(dtype, true, 1, s, q, 0, dot);
-            WEFT_UNROLL for (int i = 0; i < 8; i++)
-                _mm_prefetch((const char *)s.lines.q + 3072 + 64 * i, _MM_HINT_T0);
-            block_scales(dtype, panels, k, &d, &m);
-            acc = block_add(dtype, dot[0], offset_dot(dtype, true, s, q, x->sums[k]), d, m, x->d[k],
-                            x->sums[k], acc);
+            source s = {.block = packed_block(form, codes, panels, k)};
+            __m512i dot[2][TILE];
+            block_dots(form, true, 1, s, q, 0, dot);
+            WEFT_UNROLL for (int i = 0; i < lines; i++)
+                _mm_prefetch((const char *)s.block.q + 3072 + 64 * i, _MM_HINT_T0);
+            block_scales(form, s.block, &d, &m);
+            acc = block_add(form, true, s, 0, dot, d, m, q, x->d[k], x->sums[k], acc);
         }
         _mm512_storeu_ps(y + 16 * p, acc);
     }
 }
 
-WEFT_INLINE void unpack(weft_dtype dtype, const uint8_t *panel, size_t k, unpacked *u) {
-    q8_lines s = packed_block(dtype, panel, k);
+WEFT_INLINE void unpack(weft_form form, const q8_codes *codes, const uint8_t *panel, size_t k,
+                        unpacked *u) {
+    q8_block s = packed_block(form, codes, panel, k);
     __m512 d, m;
-    WEFT_UNROLL for (int j = 0; j < 8; j++) _mm512_storeu_si512(u->w[j], packed_quad(dtype, s, j));
-    block_scales(dtype, panel, k, &d, &m);
+    WEFT_UNROLL for (int j = 0; j < 8; j++) _mm512_storeu_si512(u->w[j], packed_quad(form, s, j));
+    block_scales(form, s, &d, &m);
     _mm512_storeu_ps(u->d, d);
     _mm512_storeu_ps(u->m, m);
-    if (dtype == WEFT_Q6_K)
+    if (weft_form_halves(form))
         memcpy(u->sc, s.sc, sizeof u->sc);
 }
 
 /* `n` rows of x from row t, blocks [begin, end) of one panel, which lie unpacked in u. */
-WEFT_INLINE void tile(weft_dtype dtype, int n, const unpacked *u, size_t begin, size_t end,
+WEFT_INLINE void tile(weft_form form, int n, const unpacked *u, size_t begin, size_t end,
                       const weft_q8_rows *x, size_t t, float *y, size_t ldy) {
     size_t n_blocks = x->n_cols / 32;
     __m512 acc[TILE];
@@ -234,94 +288,62 @@ WEFT_INLINE void tile(weft_dtype dtype, int n, const unpacked *u, size_t begin, 
     for (size_t k = begin; k < end; k++, u++) {
         const int8_t *q = x->q + t * x->n_cols + 32 * k;
         source s = {.u = u};
-        __m512i dot[TILE];
-        block_dots(dtype, false, n, s, q, x->n_cols, dot);
+        __m512i dot[2][TILE];
+        block_dots(form, false, n, s, q, x->n_cols, dot);
         __m512 d = _mm512_loadu_ps(u->d), m = _mm512_loadu_ps(u->m);
         WEFT_UNROLL for (int c = 0; c < n; c++) {
             size_t i = (t + (size_t)c) * n_blocks + k;
-            __m512i offset = offset_dot(dtype, false, s, q + (size_t)c * x->n_cols, x->sums[i]);
-            acc[c] = block_add(dtype, dot[c], offset, d, m, x->d[i], x->sums[i], acc[c]);
+            acc[c] = block_add(form, false, s, c, dot, d, m, q + (size_t)c * x->n_cols, x->d[i],
+                               x->sums[i], acc[c]);
         }
     }
     WEFT_UNROLL for (int c = 0; c < n; c++) _mm512_storeu_ps(y + (size_t)c * ldy, acc[c]);
 }
 
-WEFT_INLINE void matrix(weft_dtype dtype, const uint8_t *panels, size_t bytes, size_t n_panels,
-                        const weft_q8_rows *x, float *y, size_t ldy) {
+WEFT_INLINE void matrix(weft_form form, const q8_codes *codes, const uint8_t *panels, size_t bytes,
+                        size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {
     size_t n_blocks = x->n_cols / 32;
     unpacked u[CHUNK];
     for (size_t p = 0; p < n_panels; p++, panels += bytes, y += 16)
         for (size_t begin = 0; begin < n_blocks || begin == 0; begin += CHUNK) {
             size_t end = n_blocks - begin < CHUNK ? n_blocks : begin + CHUNK, t = 0;
             for (size_t k = begin; k < end; k++)
-                unpack(dtype, panels, k, &u[k - begin]);
+                unpack(form, codes, panels, k, &u[k - begin]);
             for (; t + TILE <= x->n; t += TILE)
-                tile(dtype, TILE, u, begin, end, x, t, y + t * ldy, ldy);
+                tile(form, TILE, u, begin, end, x, t, y + t * ldy, ldy);
             if (t + 4 <= x->n) {
-                tile(dtype, 4, u, begin, end, x, t, y + t * ldy, ldy);
+                tile(form, 4, u, begin, end, x, t, y + t * ldy, ldy);
                 t += 4;
             }
             if (t + 2 <= x->n) {
-                tile(dtype, 2, u, begin, end, x, t, y + t * ldy, ldy);
+                tile(form, 2, u, begin, end, x, t, y + t * ldy, ldy);
                 t += 2;
             }
             if (t < x->n)
-                tile(dtype, 1, u, begin, end, x, t, y + t * ldy, ldy);
+                tile(form, 1, u, begin, end, x, t, y + t * ldy, ldy);
         }
 }
 
-WEFT_INLINE void product(weft_dtype dtype, const void *panels, size_t n_panels,
-                         const weft_q8_rows *x, float *y, size_t ldy) {
-    size_t bytes = weft_panel_bytes(dtype, x->n_cols);
-    if (x->n == 1)
-        vector(dtype, panels, bytes, n_panels, x, y);
-    else
-        matrix(dtype, panels, bytes, n_panels, x, y, ldy);
-}
+typedef void product(const q8_codes *codes, const void *panels, size_t bytes, size_t n_panels,
+                     const weft_q8_rows *x, float *y, size_t ldy);
 
-/* A function each, so that every type has its own tight loops. */
-#define OF_TYPE(name, dtype)                                                                       \
-    static void name(const void *panels, size_t n_panels, const weft_q8_rows *x, float *y,         \
-                     size_t ldy) {                                                                 \
-        product(dtype, panels, n_panels, x, y, ldy);                                               \
+/* A function each, so that every form has its own tight loops. */
+#define OF_FORM(name, form)                                                                        \
+    static void product_##name(const q8_codes *codes, const void *panels, size_t bytes,            \
+                               size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {     \
+        if (x->n == 1)                                                                             \
+            vector(form, codes, panels, bytes, n_panels, x, y);                                    \
+        else                                                                                       \
+            matrix(form, codes, panels, bytes, n_panels, x, y, ldy);                               \
     }
-OF_TYPE(product_q4_0, WEFT_Q4_0)
-OF_TYPE(product_q4_1, WEFT_Q4_1)
-OF_TYPE(product_q5_0, WEFT_Q5_0)
-OF_TYPE(product_q5_1, WEFT_Q5_1)
-OF_TYPE(product_q8_0, WEFT_Q8_0)
-OF_TYPE(product_q4_k, WEFT_Q4_K)
-OF_TYPE(product_q5_k, WEFT_Q5_K)
-OF_TYPE(product_q6_k, WEFT_Q6_K)
+WEFT_FORM_FUNCTIONS(OF_FORM)
+
+#define ENTRY(name, form) [form] = product_##name,
+static product *const products[WEFT_FORM_COUNT] = {WEFT_FORM_FUNCTIONS(ENTRY)};
 
 void weft_kernel_panel_q8_avx512(weft_dtype dtype, const void *panels, size_t n_panels,
                                  const weft_q8_rows *x, float *y, size_t ldy) {
-    switch (dtype) {
-    case WEFT_Q4_0:
-        product_q4_0(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q4_1:
-        product_q4_1(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q5_0:
-        product_q5_0(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q5_1:
-        product_q5_1(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q8_0:
-        product_q8_0(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q4_K:
-        product_q4_k(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q5_K:
-        product_q5_k(panels, n_panels, x, y, ldy);
-        break;
-    case WEFT_Q6_K:
-        product_q6_k(panels, n_panels, x, y, ldy);
-        break;
-    default:
-        assert(false && "a type without quantised panels");
-    }
+    const weft_packing *p = weft_packing_of(dtype);
+    q8_codes codes = codes_of(p, offset_of(p->form));
+    products[p->form](&codes, panels, weft_panel_bytes(dtype, x->n_cols), n_panels, x, y, ldy);
 }
