@@ -19,7 +19,7 @@ static const char help[] =
     "  -c N              tokens a chunk of the text (default 256)\n"
     "  --reference FILE  logits of another engine (magic WKL1)\n"
     "  --json            perplexity, mean_kl, p99_kl, top1 (a share), positions\n"
-    "  --cache-type TYPE f16 (default) or f32\n"
+    "  --cache-type TYPE f16 (default), f32, bf16 or q8_0\n"
     "  --float           float activations and dequantised weights\n"
     "  --reproducible    the same bits on every machine\n"
     "  -t N              threads (default: physical cores)\n"
@@ -226,8 +226,8 @@ static int with_chunks(const options *o, weft_model *model, const chunks *text) 
         return tool_fail("perplexity", "out of memory");
     weft_session_options how = weft_session_options_default();
     how.n_context = (int32_t)text->length;
-    if (o->cache_type && strcmp(o->cache_type, "f32") == 0)
-        how.cache_type = WEFT_F32;
+    if (o->cache_type)
+        (void)tool_cache_type(o->cache_type, &how.cache_type);
     weft_session *session = NULL;
     weft_status status = weft_session_create(model, &how, &session);
     code = status ? tool_fail_status("session", status) : evaluate(session, n_vocab, &t);
@@ -255,8 +255,10 @@ static int parse(int argc, char **argv, options *o) {
         return code;
     if (!o->file == !o->reference)
         return tool_usage("perplexity", "give one of -f FILE and --reference FILE");
-    if (o->cache_type && strcmp(o->cache_type, "f16") != 0 && strcmp(o->cache_type, "f32") != 0)
-        return tool_usage("perplexity", "--cache-type wants f16 or f32, not '%s'", o->cache_type);
+    weft_dtype type;
+    if (o->cache_type && !tool_cache_type(o->cache_type, &type))
+        return tool_usage("perplexity", "--cache-type wants f16, f32, bf16 or q8_0, not '%s'",
+                          o->cache_type);
     return -1;
 }
 

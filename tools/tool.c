@@ -143,8 +143,11 @@ static int bad_value(const char *command, const tool_option *o, const char *text
         return tool_usage(command, "%s given too often", name);
     if (o->type == TOOL_U64)
         return tool_usage(command, "%s wants a whole number, not '%s'", name, text);
-    return tool_usage(command, "%s wants a %snumber from %g to %g, not '%s'", name,
-                      o->type == TOOL_I32 ? "whole " : "", o->low, o->high, text);
+    if (o->type == TOOL_I32)
+        return tool_usage(command, "%s wants a whole number from %.0f to %.0f, not '%s'", name,
+                          o->low, o->high, text);
+    return tool_usage(command, "%s wants a number from %g to %g, not '%s'", name, o->low, o->high,
+                      text);
 }
 
 #define MAX_OPTIONS 64
@@ -199,6 +202,8 @@ int tool_parse(int argc, char **argv, const char *help, const tool_option *optio
 
 /* ---- Text in ---- */
 
+#define MAX_TEXT ((size_t)1 << 29)
+
 static int read_stream(FILE *stream, const char *what, char **out, size_t *n_bytes) {
     size_t room = 4096, n = 0;
     char *text = malloc(room);
@@ -206,6 +211,10 @@ static int read_stream(FILE *stream, const char *what, char **out, size_t *n_byt
         n += fread(text + n, 1, room - n - 1, stream);
         if (n < room - 1)
             break;
+        if (n >= MAX_TEXT) { /* an endless device, or more than a tokeniser takes */
+            free(text);
+            return tool_fail(what, "holds more than %zu bytes", MAX_TEXT);
+        }
         room *= 2;
         char *bigger = realloc(text, room);
         if (!bigger)

@@ -105,6 +105,9 @@ int tool_model_path(const char *path_or_name, char **out);
 int tool_open_model(weft_engine *engine, const char *path_or_name, bool without_tokenizer,
                     const char *pre, weft_model **out);
 
+/* The type of a KV cache by its name; false: an unknown one. */
+bool tool_cache_type(const char *name, weft_dtype *type);
+
 /* The tokeniser alone. -1 or the exit code. */
 int tool_open_tokenizer(weft_engine *engine, const char *path_or_name, const char *pre,
                         weft_tokenizer **out);

@@ -133,3 +133,13 @@ int tool_open_tokenizer(weft_engine *engine, const char *path_or_name, const cha
     free(path);
     return code;
 }
+
+bool tool_cache_type(const char *name, weft_dtype *type) {
+    static const weft_dtype types[] = {WEFT_F32, WEFT_F16, WEFT_BF16, WEFT_Q8_0};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(name, weft_dtype_name(types[i])) == 0) {
+            *type = types[i];
+            return true;
+        }
+    return false;
+}

@@ -40,7 +40,7 @@ WEFT_API void weft_tokens_free(const weft_tokenizer *tokenizer, int32_t *ids, si
 
 /* The bytes one token stands for inside a text, without NUL; *text is borrowed from the tokeniser.
  * Ids outside the vocabulary and unused rows are empty. Control tokens are empty unless
- * `show_special`. Never fails. */
+ * `show_special`. Never fails. `text` and `n_bytes` may be NULL. */
 WEFT_API void weft_token_bytes(const weft_tokenizer *tokenizer, int32_t id, bool show_special,
                                const char **text, size_t *n_bytes);
 

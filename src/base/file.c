@@ -86,6 +86,10 @@ static void writer_free(weft_writer **w) {
 
 weft_status weft_writer_open(const weft_allocator *a, const char *path, weft_writer **out) {
     *out = NULL;
+    /* The rename at the end would put a file where a device, a pipe or a folder was. */
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return weft_fail(WEFT_E_IO, "%s: cannot write: not a regular file", path);
     size_t n = strlen(path), size = sizeof(weft_writer) + 2 * n + 32 + 1;
     weft_writer *w = weft_alloc_zeroed(a, size);
     if (!w)

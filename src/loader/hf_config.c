@@ -40,8 +40,8 @@ static size_t number_bytes(const char *p, const char *end, bool *integer) {
 }
 
 /* Copies JSON, writing integers beyond 64 bits ("model_max_length":
- * 1000000000000000019884624838656) as reals, and the words NaN and Infinity as null. Needs at most
- * 3 bytes for each 2. */
+ * 1000000000000000019884624838656) as reals, and the words NaN and Infinity as strings, which
+ * no reader takes for a number. Needs at most 5 bytes for each 3. */
 static size_t plain_json(const char *in, size_t n, char *out) {
     static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
     const char *p = in, *end = in + n;
@@ -63,9 +63,11 @@ static size_t plain_json(const char *in, size_t n, char *out) {
             if ((size_t)(end - p) >= m && memcmp(p, words[i], m) == 0)
                 skip = m;
         }
-        if (skip) { /* "NaN" is the shortest: one byte more */
-            memcpy(o, "null", 4);
-            o += 4;
+        if (skip) { /* "NaN" is the shortest: two bytes more */
+            *o++ = '"';
+            memcpy(o, p, skip);
+            o += skip;
+            *o++ = '"';
             p += skip;
         } else if (*p == '-' || (*p >= '0' && *p <= '9')) {
             bool integer;
@@ -87,7 +89,7 @@ static size_t plain_json(const char *in, size_t n, char *out) {
 static weft_status parse(const weft_allocator *a, const char *path, const char *text, size_t n,
                          weft_json **root) {
     size_t room;
-    if (!weft_add_size(n, n / 2 + 16, &room))
+    if (n > SIZE_MAX / 2 || !weft_add_size(n, n / 3 * 2 + 16, &room))
         return weft_fail(WEFT_E_MEMORY, "%s: out of memory", path);
     char *plain = weft_alloc(a, room);
     if (!plain)

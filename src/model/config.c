@@ -49,7 +49,21 @@ weft_status weft_config_fail(const weft_config *c, weft_status status, const cha
     return weft_fail(status, "%s%s: %s", file, name, text);
 }
 
+/* An object where a plain value belongs leaves only its members, "NAME.…", in flattened metadata.
+ */
+static bool is_object(const weft_config *c, const char *name) {
+    size_t n = strlen(name);
+    for (size_t i = 0; n > 0 && i < weft_metadata_count(c->metadata); i++) {
+        const char *key = weft_metadata_at(c->metadata, i, NULL);
+        if (!strncmp(key, name, n) && key[n] == '.')
+            return true;
+    }
+    return false;
+}
+
 static weft_status missing(const weft_config *c, const char *name, bool required) {
+    if (c->spelling == WEFT_SPELL_HF && is_object(c, name))
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "a plain value is expected, not an object");
     return required ? weft_config_fail(c, WEFT_E_FORMAT, name, "is missing") : WEFT_OK;
 }
 
@@ -71,6 +85,71 @@ weft_status weft_config_i32(const weft_config *c, weft_key key, bool required, i
         return weft_config_fail(c, WEFT_E_FORMAT, name, "%lu is outside of [%ld, %ld]",
                                 (unsigned long)value, (long)low, (long)high);
     *out = (int32_t)value;
+    return WEFT_OK;
+}
+
+/* The one value of all elements of an array [n]; false where they are no integers of one value. */
+static bool common_value(const weft_metadata *m, size_t index, size_t n, int64_t *out) {
+    for (size_t j = 0; j < n; j++) {
+        weft_value v;
+        int64_t value = -1;
+        if (!weft_metadata_item(m, index, j, &v))
+            return false;
+        if (v.type == WEFT_VALUE_I8 || v.type == WEFT_VALUE_I16 || v.type == WEFT_VALUE_I32 ||
+            v.type == WEFT_VALUE_I64)
+            value = v.as.i;
+        else if (v.type == WEFT_VALUE_U8 || v.type == WEFT_VALUE_U16 || v.type == WEFT_VALUE_U32 ||
+                 v.type == WEFT_VALUE_U64)
+            value = v.as.u > INT64_MAX ? INT64_MAX : (int64_t)v.as.u;
+        else
+            return false;
+        if (j > 0 && value != *out)
+            return false;
+        *out = value;
+    }
+    return n > 0;
+}
+
+weft_status weft_config_layers_i32(const weft_config *c, weft_key key, bool required, int32_t high,
+                                   int32_t n_layer, int32_t *out) {
+    char name[WEFT_CONFIG_NAME];
+    size_t index;
+    weft_value v;
+    int64_t value = 0;
+    if (!weft_config_name(c, key, name) || !weft_metadata_find(c->metadata, name, &v) ||
+        v.type != WEFT_VALUE_ARRAY || !weft_metadata_index(c->metadata, name, &index))
+        return weft_config_i32(c, key, required, 1, high, out);
+    if (v.as.array.n != (size_t)n_layer)
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "an array of %zu values for %d layers",
+                                v.as.array.n, n_layer);
+    if (!common_value(c->metadata, index, v.as.array.n, &value))
+        return weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
+                                "layers that differ, or elements that are no integers, are not "
+                                "supported");
+    if (value < 1 || value > high)
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "%lld is outside of [1, %d]",
+                                (long long)value, high);
+    *out = (int32_t)value;
+    return WEFT_OK;
+}
+
+weft_status weft_config_length(const weft_config *c, weft_key key, int32_t *out) {
+    char name[WEFT_CONFIG_NAME];
+    weft_value v;
+    bool large = false;
+    if (!weft_config_name(c, key, name) || !weft_metadata_find(c->metadata, name, &v))
+        return missing(c, name, true);
+    if (v.type == WEFT_VALUE_U64)
+        large = v.as.u > INT32_MAX;
+    else if (v.type == WEFT_VALUE_I64)
+        large = v.as.i > INT32_MAX;
+    else if (v.type == WEFT_VALUE_U32)
+        large = v.as.u > INT32_MAX;
+    else if (v.type == WEFT_VALUE_F64 && c->spelling == WEFT_SPELL_HF)
+        large = v.as.f >= 1e17; /* config.json's integers of more digits come as reals */
+    if (!large)
+        return weft_config_i32(c, key, true, 1, INT32_MAX, out);
+    *out = INT32_MAX;
     return WEFT_OK;
 }
 
@@ -102,7 +181,7 @@ weft_status weft_config_f64(const weft_config *c, weft_key key, bool required, d
 weft_status weft_config_bool(const weft_config *c, weft_key key, bool *out) {
     char name[WEFT_CONFIG_NAME];
     if (!weft_config_name(c, key, name))
-        return WEFT_OK;
+        return missing(c, name, false);
     return typed(c, weft_metadata_bool(c->metadata, name, out));
 }
 
@@ -110,6 +189,6 @@ weft_status weft_config_string(const weft_config *c, weft_key key, const char **
     char name[WEFT_CONFIG_NAME];
     *out = NULL;
     if (!weft_config_name(c, key, name))
-        return WEFT_OK;
+        return missing(c, name, false);
     return typed(c, weft_metadata_string(c->metadata, name, out));
 }

@@ -21,6 +21,12 @@ bool weft_config_name(const weft_config *c, weft_key key, char name[WEFT_CONFIG_
  * a wrong type or a value outside of [low, high] is WEFT_E_FORMAT. */
 weft_status weft_config_i32(const weft_config *c, weft_key key, bool required, int64_t low,
                             int64_t high, int32_t *out);
+/* The same, at least 1, for what some files spell as an array of one value a layer. Layers that
+ * differ are WEFT_E_UNSUPPORTED. */
+weft_status weft_config_layers_i32(const weft_config *c, weft_key key, bool required, int32_t high,
+                                   int32_t n_layer, int32_t *out);
+/* A required length in positions, at least 1; more than INT32_MAX counts as that. */
+weft_status weft_config_length(const weft_config *c, weft_key key, int32_t *out);
 weft_status weft_config_f64(const weft_config *c, weft_key key, bool required, double low,
                             double high, double *out);
 weft_status weft_config_bool(const weft_config *c, weft_key key, bool *out);

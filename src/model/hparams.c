@@ -3,6 +3,7 @@
 #include "model/hparams.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/detail.h"
 #include "model/config.h"
@@ -15,23 +16,18 @@
 static weft_status read_counts(const weft_config *c, weft_hparams *h) {
     weft_status st;
     char name[WEFT_CONFIG_NAME];
-    uint32_t n_context = 0;
     /* The number of layers is compared with the tensors of the file before anything is allocated.
      */
     if ((st = weft_config_i32(c, WEFT_KEY_N_LAYER, true, 1, MAX_LAYERS, &h->n_layer)) ||
         (st = weft_config_i32(c, WEFT_KEY_N_EMBD, true, 1, MAX_WIDTH, &h->n_embd)) ||
-        (st = weft_config_i32(c, WEFT_KEY_N_FF, true, 1, MAX_WIDTH, &h->n_ff)) ||
-        (st = weft_config_i32(c, WEFT_KEY_N_HEAD, true, 1, MAX_HEADS, &h->n_head)))
+        (st = weft_config_layers_i32(c, WEFT_KEY_N_FF, true, MAX_WIDTH, h->n_layer, &h->n_ff)) ||
+        (st =
+             weft_config_layers_i32(c, WEFT_KEY_N_HEAD, true, MAX_HEADS, h->n_layer, &h->n_head)) ||
+        (st = weft_config_length(c, WEFT_KEY_N_CONTEXT, &h->n_context)))
         return st;
-    if (!weft_config_name(c, WEFT_KEY_N_CONTEXT, name))
-        return weft_config_fail(c, WEFT_E_FORMAT, name, "is missing");
-    if ((st = weft_metadata_u32(c->metadata, name, &n_context)))
-        return st;
-    if (n_context == 0)
-        return weft_config_fail(c, WEFT_E_FORMAT, name, "is 0");
-    h->n_context = n_context > INT32_MAX ? INT32_MAX : (int32_t)n_context;
     h->n_head_kv = h->n_head;
-    if ((st = weft_config_i32(c, WEFT_KEY_N_HEAD_KV, false, 1, MAX_HEADS, &h->n_head_kv)) ||
+    if ((st = weft_config_layers_i32(c, WEFT_KEY_N_HEAD_KV, false, MAX_HEADS, h->n_layer,
+                                     &h->n_head_kv)) ||
         (st = weft_config_i32(c, WEFT_KEY_N_VOCAB, false, 1, INT32_MAX, &h->n_vocab)))
         return st;
     if (h->n_head % h->n_head_kv) {
@@ -186,6 +182,19 @@ weft_status weft_hparams_layer_is_local(const weft_metadata *metadata, const wef
     return WEFT_OK;
 }
 
+/* A GGUF file of an encoder: its tokens see what follows them. */
+static weft_status refuse_two_ways(const weft_config *c) {
+    char name[WEFT_CONFIG_NAME];
+    bool causal = true;
+    snprintf(name, sizeof name, "%s.attention.causal", c->arch->name);
+    weft_status st = weft_metadata_bool(c->metadata, name, &causal);
+    if (st && st != WEFT_E_NOT_FOUND)
+        return st;
+    return causal ? WEFT_OK
+                  : weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
+                                     "attention to later tokens is not supported");
+}
+
 /* Options that would change the result and are not implemented. */
 static weft_status refuse_options(const weft_config *c) {
     weft_status st;
@@ -205,7 +214,7 @@ static weft_status refuse_options(const weft_config *c) {
         return weft_config_fail(c, WEFT_E_UNSUPPORTED, "use_bidirectional_attention",
                                 "is not supported");
     if (c->spelling == WEFT_SPELL_GGUF)
-        return WEFT_OK;
+        return refuse_two_ways(c);
     static const char *const refused[] = {"quantization_config", "compression_config"};
     for (size_t i = 0; i < weft_metadata_count(c->metadata); i++) {
         weft_value v;

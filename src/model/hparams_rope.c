@@ -155,6 +155,17 @@ static weft_status read_scaling(const weft_config *c, const weft_hparams *h, con
     return r.status;
 }
 
+/* Null or an object: a value of another kind says something that is not understood. */
+static weft_status check_objects(const weft_config *c) {
+    static const char *const objects[] = {"rope_scaling", "rope_parameters",
+                                          "rope_parameters.full_attention",
+                                          "rope_parameters.sliding_attention"};
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        if (weft_metadata_find(c->metadata, objects[i], NULL))
+            return weft_config_fail(c, WEFT_E_FORMAT, objects[i], "an object is expected");
+    return WEFT_OK;
+}
+
 /* Where the scaling's members stand in this config.json: beside the base in the newer spelling. */
 static const char *scaling_prefix(const weft_config *c, const weft_arch *arch) {
     weft_value v;
@@ -198,8 +209,9 @@ weft_status weft_hparams_read_rope(const weft_config *c, weft_hparams *h) {
                                .truncate = true,
                                .magnitude = 1};
     char prefix[96];
-    weft_status st = read_width(c, h, &global->n_rot);
-    if (st || (st = weft_config_f64(c, WEFT_KEY_ROPE_BASE, false, 1, 1e15, &global->base)))
+    weft_status st = c->spelling == WEFT_SPELL_HF ? check_objects(c) : WEFT_OK;
+    if (st || (st = read_width(c, h, &global->n_rot)) ||
+        (st = weft_config_f64(c, WEFT_KEY_ROPE_BASE, false, 1, 1e15, &global->base)))
         return st;
     if (c->spelling == WEFT_SPELL_GGUF)
         snprintf(prefix, sizeof prefix, "%s.rope.", c->arch->name);

@@ -87,6 +87,9 @@ void weft_sampler_reset(weft_sampler *sampler) {
 weft_status weft_sampler_accept(weft_sampler *s, int32_t token) {
     if (!s)
         return weft_fail(WEFT_E_NULL, "weft_sampler_accept: sampler is NULL");
+    weft_status status = weft_engine_alive(s->engine);
+    if (status)
+        return status;
     int32_t last_n = s->options.penalty_last_n;
     if (last_n == 0 || s->options.repeat_penalty == 1)
         return WEFT_OK;
@@ -280,11 +283,13 @@ weft_status weft_sampler_choose(weft_sampler *s, const float *logits, size_t n_v
         return weft_fail(WEFT_E_NULL, "weft_sampler_choose: an argument is NULL");
     if (n_vocab < 1 || n_vocab > INT32_MAX)
         return weft_fail(WEFT_E_ARGUMENT, "n_vocab: %zu is outside of [1, 2^31)", n_vocab);
+    weft_status st = weft_engine_alive(s->engine);
+    if (st)
+        return st;
     const weft_sampler_options *o = &s->options;
     if (o->temperature <= 0 && (o->repeat_penalty == 1 || o->penalty_last_n == 0))
         return choose_first(logits, n_vocab, token);
-    weft_status st =
-        weft_sampler_choose_with(s, logits, n_vocab, weft_random_unit(o->seed, s->n_drawn), token);
+    st = weft_sampler_choose_with(s, logits, n_vocab, weft_random_unit(o->seed, s->n_drawn), token);
     if (!st)
         s->n_drawn++;
     return st;

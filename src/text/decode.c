@@ -11,8 +11,10 @@ void weft_token_bytes(const weft_tokenizer *t, int32_t id, bool show_special, co
     if (t && id >= 0 && id < t->n && t->types[id] != WEFT_TOKEN_UNUSED &&
         (show_special || !weft_token_is_special(t, id)))
         found = weft_strings_get(t->scheme == WEFT_SCHEME_BYTES ? &t->keys : &t->plain, id, &n);
-    *text = n ? found : "";
-    *n_bytes = n;
+    if (text)
+        *text = n ? found : "";
+    if (n_bytes)
+        *n_bytes = n;
 }
 
 /* What is written, and how much must still find room after it. */

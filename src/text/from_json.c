@@ -28,6 +28,27 @@ static bool is_type(const weft_json *v, weft_json_type type) {
     return v && weft_json_type_of(v) == type;
 }
 
+/* Members of the model whose type decides what they mean; null counts as absent. */
+static weft_status check_options(const weft_json *model) {
+    static const char *const flags[] = {"fuse_unk", "byte_fallback", "ignore_merges"};
+    bool ignored;
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        weft_status status = weft_json_flag(model, flags[i], false, &ignored);
+        if (status != WEFT_OK)
+            return status;
+    }
+    const weft_json *unk = weft_json_get(model, "unk_token");
+    if (unk && !is_type(unk, WEFT_JSON_NULL) && !is_type(unk, WEFT_JSON_STRING))
+        return weft_fail(WEFT_E_FORMAT, "tokenizer.json: model.unk_token is no string");
+    const weft_json *dropout = weft_json_get(model, "dropout");
+    bool number = is_type(dropout, WEFT_JSON_INTEGER) || is_type(dropout, WEFT_JSON_REAL);
+    if (dropout && !is_type(dropout, WEFT_JSON_NULL) && !number)
+        return weft_fail(WEFT_E_FORMAT, "tokenizer.json: model.dropout is no number");
+    if (number && weft_json_number(dropout) != 0)
+        return weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.json: model.dropout is not supported");
+    return WEFT_OK;
+}
+
 static bool flag(const weft_json *object, const char *name) {
     const weft_json *v = weft_json_get(object, name);
     return v && weft_json_bool(v);
@@ -58,10 +79,7 @@ static weft_status find_parts(json_source *s) {
             return weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.json: model.%s is not supported",
                              unsupported[i]);
     }
-    const weft_json *dropout = weft_json_get(s->model, "dropout");
-    if (dropout && weft_json_number(dropout) > 0)
-        return weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.json: model.dropout is not supported");
-    return WEFT_OK;
+    return check_options(s->model);
 }
 
 static weft_status check_id(const json_source *s, const weft_json *v, const char *what,
@@ -101,6 +119,30 @@ static weft_status walk_vocab(const json_source *s, int64_t limit, entry *table,
     return WEFT_OK;
 }
 
+static weft_status added_flags(const weft_json *token, unsigned *flags) {
+    static const struct {
+        const char *name;
+        unsigned flag;
+    } table[] = {{"lstrip", WEFT_ADDED_LSTRIP},
+                 {"rstrip", WEFT_ADDED_RSTRIP},
+                 {"single_word", WEFT_ADDED_SINGLE_WORD},
+                 {"special", 0},
+                 {"normalized", 0}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        bool on;
+        weft_status status = weft_json_flag(token, table[i].name, false, &on);
+        if (status != WEFT_OK)
+            return status;
+        *flags |= on ? table[i].flag : 0;
+    }
+    return WEFT_OK;
+}
+
+/* One id for two spellings: whichever won, text would be read or written wrong. */
+static bool clashes(const entry *e, const char *text, size_t n_bytes) {
+    return e->type && (e->n_bytes != n_bytes || memcmp(e->text, text, n_bytes) != 0);
+}
+
 static weft_status walk_added(const json_source *s, int64_t limit, entry *table, int32_t *top) {
     size_t n = s->added ? weft_json_length(s->added) : 0;
     for (size_t i = 0; i < n; i++) {
@@ -120,10 +162,15 @@ static weft_status walk_added(const json_source *s, int64_t limit, entry *table,
             *top = id;
         if (!table)
             continue;
-        unsigned flags = (flag(token, "lstrip") ? WEFT_ADDED_LSTRIP : 0u) |
-                         (flag(token, "rstrip") ? WEFT_ADDED_RSTRIP : 0u) |
-                         (flag(token, "single_word") ? WEFT_ADDED_SINGLE_WORD : 0u);
+        unsigned flags = 0;
+        if ((status = added_flags(token, &flags)) != WEFT_OK)
+            return weft_fail_in(status, "added_tokens: entry %zu", i);
         unsigned char type = flag(token, "special") ? WEFT_TOKEN_CONTROL : WEFT_TOKEN_USER;
+        if (clashes(&table[id], text, n_bytes))
+            return weft_fail(WEFT_E_FORMAT,
+                             "tokenizer.json: added_tokens: entry %zu \"%.40s\" has the id %d of "
+                             "another token \"%.40s\"",
+                             i, text, (int)id, table[id].text);
         table[id] = (entry){text, n_bytes, type, (unsigned char)flags};
     }
     return WEFT_OK;
@@ -218,46 +265,77 @@ static weft_status read_merges(const json_source *s, weft_tokenizer *t) {
 /* ---- BOS, EOS, the template ---- */
 
 /* "tokenizer_config.NAME", a string or an object with "content". */
-static int32_t configured(const json_source *s, const weft_tokenizer *t, const char *key,
-                          const char *nested) {
-    const char *text;
-    if (s->metadata && (weft_metadata_string(s->metadata, key, &text) == WEFT_OK ||
-                        weft_metadata_string(s->metadata, nested, &text) == WEFT_OK))
-        return weft_vocab_find(t, text, strlen(text));
-    return -1;
+static weft_status configured(const json_source *s, const weft_tokenizer *t, const char *key,
+                              const char *nested, int32_t *id) {
+    const char *text = NULL;
+    if (!s->metadata)
+        return WEFT_OK;
+    weft_status status = weft_metadata_string(s->metadata, key, &text);
+    if (status == WEFT_E_NOT_FOUND)
+        status = weft_metadata_string(s->metadata, nested, &text);
+    if (status == WEFT_OK)
+        *id = weft_vocab_find(t, text, strlen(text));
+    return status == WEFT_E_NOT_FOUND ? WEFT_OK : status;
 }
 
-/* -1 for what is no integer or no id. */
-static int32_t id_of(const weft_tokenizer *t, const weft_value *v) {
-    uint64_t id = UINT64_MAX;
-    if (v->type == WEFT_VALUE_I64 || v->type == WEFT_VALUE_I32)
-        id = v->as.i < 0 ? UINT64_MAX : (uint64_t)v->as.i;
-    else if (v->type == WEFT_VALUE_U64 || v->type == WEFT_VALUE_U32)
-        id = v->as.u;
-    return id < (uint64_t)t->n ? (int32_t)id : -1;
+/* -1 for an id that no token has. One that no row has either is refused where `strict`: an end
+ * that is passed over would let texts run on. */
+static weft_status id_of(const json_source *s, const weft_tokenizer *t, const char *key,
+                         const weft_value *v, bool strict, int32_t *id) {
+    if (v->type != WEFT_VALUE_I64)
+        return weft_fail(WEFT_E_FORMAT, "%s: not the id of a token", key);
+    int64_t limit = s->n_rows > t->n ? s->n_rows : t->n;
+    if (v->as.i < 0 || (strict && v->as.i >= limit))
+        return weft_fail(WEFT_E_FORMAT, "%s: %lld, but there are %lld tokens", key,
+                         (long long)v->as.i, (long long)limit);
+    *id = v->as.i < t->n ? (int32_t)v->as.i : -1;
+    return WEFT_OK;
 }
 
-/* An id, or several, of config.json or generation_config.json; ids out of range do not count. */
-static void numbered(const json_source *s, weft_tokenizer *t, const char *key, int32_t *first,
-                     bool ends) {
+/* An id, or several, of config.json or generation_config.json. The latter is often copied from a
+ * model's relatives: there, ids out of range do not count. */
+static weft_status numbered(const json_source *s, weft_tokenizer *t, const char *key,
+                            int32_t *first, bool ends) {
     size_t index = 0;
     weft_value v;
     if (!s->metadata || !weft_metadata_index(s->metadata, key, &index) ||
         !weft_metadata_find(s->metadata, key, &v))
-        return;
+        return WEFT_OK;
     bool several = v.type == WEFT_VALUE_ARRAY;
     size_t n = several ? v.as.array.n : 1;
     for (size_t i = 0; i < n; i++) {
+        int32_t id = -1;
         if (several && !weft_metadata_item(s->metadata, index, i, &v))
-            return;
-        int32_t id = id_of(t, &v);
-        if (id < 0)
-            continue;
-        if (*first < 0)
+            v.type = WEFT_VALUE_ARRAY;
+        weft_status status = id_of(s, t, key, &v, !strchr(key, '.'), &id);
+        if (status != WEFT_OK)
+            return status;
+        if (id >= 0 && *first < 0)
             *first = id;
-        if (ends)
+        if (id >= 0 && ends)
             t->eog[id] = true;
     }
+    return WEFT_OK;
+}
+
+/* The tokens that tokenizer_config.json, config.json and generation_config.json name. */
+static weft_status read_named(const json_source *s, weft_tokenizer *t) {
+    weft_status status = configured(s, t, "tokenizer_config.bos_token",
+                                    "tokenizer_config.bos_token.content", &t->bos);
+    if (status == WEFT_OK)
+        status = configured(s, t, "tokenizer_config.eos_token",
+                            "tokenizer_config.eos_token.content", &t->eos);
+    if (status == WEFT_OK)
+        status = numbered(s, t, "bos_token_id", &t->bos, false);
+    if (status == WEFT_OK)
+        status = numbered(s, t, "generation_config.eos_token_id", &t->eos, true);
+    return status == WEFT_OK ? numbered(s, t, "eos_token_id", &t->eos, true) : status;
+}
+
+/* Whether they are added; absent leaves it as it is. */
+static weft_status configured_flag(const json_source *s, const char *key, bool *out) {
+    weft_status status = s->metadata ? weft_metadata_bool(s->metadata, key, out) : WEFT_OK;
+    return status == WEFT_E_NOT_FOUND ? WEFT_OK : status;
 }
 
 static int32_t special_id(const weft_tokenizer *t, const weft_json *piece) {
@@ -272,6 +350,9 @@ static weft_status read_template_processing(const weft_json *step, weft_tokenize
     const weft_json *single = weft_json_get(step, "single");
     size_t n = is_type(single, WEFT_JSON_ARRAY) ? weft_json_length(single) : 0;
     bool text_seen = false;
+    if (n == 0)
+        return weft_fail(WEFT_E_FORMAT, "tokenizer.json: post_processor \"TemplateProcessing\": "
+                                        "single is no list of pieces");
     for (size_t i = 0; i < n; i++) {
         const weft_json *piece = weft_json_item(single, i);
         if (weft_json_get(piece, "Sequence")) {
@@ -302,7 +383,10 @@ static weft_status read_post_processor(const json_source *s, weft_tokenizer *t, 
         return WEFT_OK;
     bool sequence = strcmp(weft_component_type(post), "Sequence") == 0;
     const weft_json *list = sequence ? weft_json_get(post, "processors") : NULL;
-    size_t n = sequence ? (is_type(list, WEFT_JSON_ARRAY) ? weft_json_length(list) : 0) : 1;
+    if (sequence && !is_type(list, WEFT_JSON_ARRAY))
+        return weft_fail(WEFT_E_FORMAT,
+                         "tokenizer.json: post_processor: a Sequence without processors");
+    size_t n = sequence ? weft_json_length(list) : 1;
     for (size_t i = 0; i < n; i++) {
         const weft_json *step = sequence ? weft_json_item(list, i) : post;
         const char *type = weft_component_type(step);
@@ -326,16 +410,13 @@ static weft_status read_specials(const json_source *s, weft_tokenizer *t) {
     t->unk = text ? weft_vocab_find(t, text, n) : -1;
     t->fuse_unk = flag(s->model, "fuse_unk");
     t->ignore_merges = flag(s->model, "ignore_merges");
-    t->bos = configured(s, t, "tokenizer_config.bos_token", "tokenizer_config.bos_token.content");
-    t->eos = configured(s, t, "tokenizer_config.eos_token", "tokenizer_config.eos_token.content");
-    numbered(s, t, "bos_token_id", &t->bos, false);
-    numbered(s, t, "generation_config.eos_token_id", &t->eos, true);
-    numbered(s, t, "eos_token_id", &t->eos, true);
-    weft_status status = read_post_processor(s, t, &decided);
-    if (status == WEFT_OK && !decided && s->metadata) {
-        (void)weft_metadata_bool(s->metadata, "tokenizer_config.add_bos_token", &t->adds_bos);
-        (void)weft_metadata_bool(s->metadata, "tokenizer_config.add_eos_token", &t->adds_eos);
-    }
+    weft_status status = read_named(s, t);
+    if (status == WEFT_OK)
+        status = read_post_processor(s, t, &decided);
+    if (status == WEFT_OK && !decided)
+        status = configured_flag(s, "tokenizer_config.add_bos_token", &t->adds_bos);
+    if (status == WEFT_OK && !decided)
+        status = configured_flag(s, "tokenizer_config.add_eos_token", &t->adds_eos);
     /* Ids beyond the rows are never made. */
     if (s->n_rows >= 0 && t->bos >= s->n_rows)
         t->adds_bos = false;
@@ -348,11 +429,12 @@ static weft_status read_specials(const json_source *s, weft_tokenizer *t) {
 
 static weft_status read_template(const json_source *s, weft_tokenizer *t) {
     const char *text;
-    if (!s->metadata ||
-        (weft_metadata_string(s->metadata, "chat_template", &text) != WEFT_OK &&
-         weft_metadata_string(s->metadata, "tokenizer_config.chat_template", &text) != WEFT_OK))
-        return WEFT_OK;
-    return weft_tokenizer_set_template(t, text, strlen(text));
+    static const char *const keys[] = {"chat_template", "tokenizer_config.chat_template",
+                                       "tokenizer_config.chat_template.default"};
+    for (size_t i = 0; s->metadata && i < sizeof keys / sizeof keys[0]; i++)
+        if (weft_metadata_string(s->metadata, keys[i], &text) == WEFT_OK)
+            return weft_tokenizer_set_template(t, text, strlen(text));
+    return WEFT_OK;
 }
 
 /* The patterns belong to the tokeniser's own allocator: they are read again into it. */

@@ -9,6 +9,8 @@
 const char *weft_component_type(const weft_json *component);
 /* Whether the value of `name` is the string `text`. */
 bool weft_json_is(const weft_json *object, const char *name, const char *text);
+/* Whether `name` is true; absent and null give `absent`. Another type is WEFT_E_FORMAT. */
+weft_status weft_json_flag(const weft_json *object, const char *name, bool absent, bool *out);
 /* A component that this version does not know: names it. */
 weft_status weft_json_unknown(const char *what, const weft_json *component);
 

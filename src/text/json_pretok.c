@@ -29,6 +29,14 @@ static bool absent(const weft_json *v) {
     return !v || weft_json_type_of(v) == WEFT_JSON_NULL;
 }
 
+weft_status weft_json_flag(const weft_json *object, const char *name, bool if_absent, bool *out) {
+    const weft_json *v = weft_json_get(object, name);
+    *out = absent(v) ? if_absent : weft_json_bool(v);
+    if (absent(v) || weft_json_type_of(v) == WEFT_JSON_BOOL)
+        return WEFT_OK;
+    return weft_fail(WEFT_E_FORMAT, "tokenizer.json: %s: true or false is expected", name);
+}
+
 /* The steps of a component: itself, or those of a Sequence (one level). */
 static weft_status steps_of(const char *what, const char *list, const weft_json *component,
                             const weft_json **steps, size_t *n) {
@@ -96,8 +104,10 @@ static weft_status read_split(const weft_allocator *a, const weft_json *step, we
     if (!text)
         return weft_fail(WEFT_E_UNSUPPORTED,
                          "tokenizer.json: pre_tokenizer \"Split\" without a Regex");
-    bool removes = weft_json_is(step, "behavior", "Removed");
-    bool inverted = weft_json_get(step, "invert") && weft_json_bool(weft_json_get(step, "invert"));
+    bool removes = weft_json_is(step, "behavior", "Removed"), inverted;
+    weft_status status = weft_json_flag(step, "invert", false, &inverted);
+    if (status)
+        return status;
     /* Removing the inverse of a pattern that covers all text is how some files spell Isolated. */
     if (!(weft_json_is(step, "behavior", "Isolated") && !inverted) && !(removes && inverted))
         return weft_fail(WEFT_E_UNSUPPORTED,
@@ -108,8 +118,12 @@ static weft_status read_split(const weft_allocator *a, const weft_json *step, we
 
 static weft_status read_metaspace(const weft_allocator *a, const weft_json *step,
                                   weft_json_scheme *s, weft_pretok *pre) {
-    const weft_json *old = weft_json_get(step, "add_prefix_space");
-    const weft_json *split = weft_json_get(step, "split");
+    bool prefix, split;
+    weft_status status = weft_json_flag(step, "add_prefix_space", true, &prefix);
+    if (status == WEFT_OK)
+        status = weft_json_flag(step, "split", true, &split);
+    if (status != WEFT_OK)
+        return status;
     if (!weft_json_is(step, "replacement", SPACE_MARK))
         return weft_fail(WEFT_E_UNSUPPORTED,
                          "tokenizer.json: pre_tokenizer \"Metaspace\" with another replacement");
@@ -117,32 +131,41 @@ static weft_status read_metaspace(const weft_allocator *a, const weft_json *step
     if (weft_json_is(step, "prepend_scheme", "first"))
         s->at_start = true;
     else if (weft_json_is(step, "prepend_scheme", "always") ||
-             (!weft_json_get(step, "prepend_scheme") && (!old || weft_json_bool(old))))
+             (!weft_json_get(step, "prepend_scheme") && prefix))
         s->at_start = s->at_fragments = true;
     /* Each mark begins a piece, unless split is false. */
-    if (!split || weft_json_bool(split))
+    if (split)
         return add_pattern(a, pre, SPACE_MARK "[^" SPACE_MARK "]*|[^" SPACE_MARK "]+");
     return WEFT_OK;
+}
+
+static weft_status read_byte_level(const weft_allocator *a, const weft_json *step,
+                                   weft_json_scheme *s, weft_pretok *pre) {
+    bool prefix, regex;
+    weft_status status = weft_json_flag(step, "add_prefix_space", true, &prefix);
+    if (status == WEFT_OK)
+        status = weft_json_flag(step, "use_regex", true, &regex);
+    if (status != WEFT_OK)
+        return status;
+    s->byte_level = true;
+    if (prefix) {
+        if (pre->n) /* it would stand in front of every piece */
+            return weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.json: pre_tokenizer \"ByteLevel\" "
+                                                 "with add_prefix_space after another step");
+        s->at_start = s->at_fragments = true;
+    }
+    return regex ? add_pattern(a, pre, weft_pretok_gpt2()) : WEFT_OK;
 }
 
 static weft_status read_pre_step(const weft_allocator *a, const weft_json *step,
                                  weft_json_scheme *s, weft_pretok *pre) {
     const char *type = weft_component_type(step);
-    if (strcmp(type, "ByteLevel") == 0) {
-        const weft_json *prefix = weft_json_get(step, "add_prefix_space");
-        const weft_json *regex = weft_json_get(step, "use_regex");
-        s->byte_level = true;
-        if (!prefix || weft_json_bool(prefix)) {
-            if (pre->n) /* it would stand in front of every piece */
-                return weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.json: pre_tokenizer \"ByteLevel\" "
-                                                     "with add_prefix_space after another step");
-            s->at_start = s->at_fragments = true;
-        }
-        return !regex || weft_json_bool(regex) ? add_pattern(a, pre, weft_pretok_gpt2()) : WEFT_OK;
-    }
+    if (strcmp(type, "ByteLevel") == 0)
+        return read_byte_level(a, step, s, pre);
     if (strcmp(type, "Digits") == 0) {
-        const weft_json *single = weft_json_get(step, "individual_digits");
-        return add_pattern(a, pre, single && weft_json_bool(single) ? "\\p{N}" : "\\p{N}+");
+        bool single;
+        weft_status status = weft_json_flag(step, "individual_digits", false, &single);
+        return status ? status : add_pattern(a, pre, single ? "\\p{N}" : "\\p{N}+");
     }
     if (strcmp(type, "Punctuation") == 0 && weft_json_is(step, "behavior", "Contiguous"))
         return add_pattern(a, pre, "[\\p{P}$+<=>^`|~]+");

@@ -105,6 +105,7 @@ static void all_memory_comes_from_the_allocator_and_goes_back(void **state) {
 
 static void a_forked_child_is_told(void **state) {
     (void)state;
+    skip_without_fork_notice();
     weft_engine *e;
     assert_weft_ok(weft_engine_create(NULL, &e));
     assert_weft_ok(weft_engine_alive(e));

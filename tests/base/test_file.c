@@ -77,6 +77,23 @@ static void what_is_no_file_is_refused(void **state) {
     weft_file_unmap(&m);
 }
 
+/* The rename at the end would replace a device, a pipe or a folder by a file. */
+static void a_writer_replaces_files_alone(void **state) {
+    (void)state;
+    weft_allocator a = weft_allocator_system();
+    weft_writer *w = (void *)1;
+    struct stat there;
+    const char *pipe = path_of("pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_weft_fails(weft_writer_open(&a, pipe, &w), WEFT_E_IO);
+    assert_null(w);
+    assert_detail_has("not a regular file");
+    assert_true(stat(pipe, &there) == 0 && S_ISFIFO(there.st_mode));
+    unlink(pipe);
+    assert_weft_fails(weft_writer_open(&a, "/dev/null", &w), WEFT_E_IO);
+    assert_weft_fails(weft_writer_open(&a, "/", &w), WEFT_E_IO);
+}
+
 static void a_writer_in_a_missing_folder_fails(void **state) {
     (void)state;
     weft_allocator a = weft_allocator_system();
@@ -89,6 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_committed_file_is_there_and_an_aborted_one_is_not),
         cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(a_writer_replaces_files_alone),
         cmocka_unit_test(a_writer_in_a_missing_folder_fails),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

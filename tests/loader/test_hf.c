@@ -58,7 +58,9 @@ static void flattens_config(void **state) {
     /* Python's habits: integers of any size, infinities */
     assert_true(weft_metadata_find(m, "max", &v) && v.type == WEFT_VALUE_F64 && v.as.f == 1e30);
     assert_true(weft_metadata_find(m, "limits", &v) && v.as.array.n == 2);
-    assert_false(weft_metadata_find(m, "nan", &v));
+    /* … which no reader takes for a number, nor for something that is not there. */
+    assert_true(weft_metadata_find(m, "nan", &v) && v.type == WEFT_VALUE_STRING);
+    assert_weft_fails(weft_metadata_f64(m, "nan", &theta), WEFT_E_FORMAT);
     assert_true(weft_metadata_find(m, "text", &v) && v.as.s.n_bytes == 26);
     weft_source_close(&s);
 }

@@ -94,6 +94,8 @@ static void test_bad_values_are_named(void **state) {
         {"llama.attention.sliding_window", U(0)},
         {"llama.attention.sliding_window", I(-1)},
         {"llama.rope.scaling.factor", F(INFINITY)},
+        {"llama.context_length", I(-1)},
+        {"llama.context_length", F(128)},
     };
     for (size_t i = 0; i < sizeof gguf / sizeof *gguf; i++)
         refuse("llama", false, gguf[i].key, gguf[i].value, WEFT_E_FORMAT, gguf[i].key);
@@ -109,14 +111,89 @@ static void test_bad_values_are_named(void **state) {
         {"num_key_value_heads", U(3)},
         {"vocab_size", U(97)},
         {"rope_theta", F(0.5)},
+        {"rope_theta", S("NaN")},
+        {"rope_scaling", S("linear")},
+        {"rope_parameters", F(2)},
+        {"rope_parameters.full_attention", U(1)},
+        {"max_position_embeddings", F(128)},
+        {"architectures", U(3)},
     };
     for (size_t i = 0; i < sizeof hf / sizeof *hf; i++)
         refuse("llama", true, hf[i].key, hf[i].value, WEFT_E_FORMAT, hf[i].key);
 }
 
+/* config.json is flattened: {"head_dim": {"a": 1}} is known by its member alone. */
+static void test_objects_are_not_absent(void **state) {
+    (void)state;
+    static const char *const keys[] = {"num_key_value_heads", "head_dim",   "vocab_size",
+                                       "rms_norm_eps",        "hidden_act", "tie_word_embeddings",
+                                       "attention_bias"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char member[64];
+        snprintf(member, sizeof member, "%s.a", keys[i]);
+        base b = start("llama", true, keys[i]);
+        tiny_put_u32(b.metadata, member, 1);
+        assert_weft_fails(create(&b, NULL), WEFT_E_FORMAT);
+        assert_detail_has(keys[i]);
+        finish(&b);
+    }
+}
+
+static weft_status read_llama(const char *key, weft_value_type type, const void *data, size_t n,
+                              weft_hparams *h) {
+    const weft_arch *arch;
+    base b = start("llama", false, key);
+    assert_weft_ok(weft_metadata_put_array(b.metadata, key, strlen(key), type, data, n));
+    assert_weft_ok(weft_arch_find(b.metadata, WEFT_SPELL_GGUF, &arch));
+    weft_status st = weft_hparams_read(b.metadata, arch, WEFT_SPELL_GGUF, h);
+    finish(&b);
+    return st;
+}
+
+/* Some files have one value a layer; all equal, they are one. */
+static void test_one_value_a_layer(void **state) {
+    (void)state;
+    weft_hparams h;
+    static const int32_t heads[3] = {4, 4, 4}, zeros[3], mixed[3] = {4, 2, 4};
+    static const uint8_t kv[3] = {2, 2, 2};
+    static const float floats[3] = {4, 4, 4};
+    static const char key[] = "llama.attention.head_count";
+    assert_weft_ok(read_llama(key, WEFT_VALUE_I32, heads, 3, &h));
+    assert_int_equal(h.n_head, 4);
+    assert_weft_ok(read_llama("llama.attention.head_count_kv", WEFT_VALUE_U8, kv, 3, &h));
+    assert_int_equal(h.n_head_kv, 2);
+    assert_weft_fails(read_llama(key, WEFT_VALUE_I32, heads, 2, &h), WEFT_E_FORMAT);
+    assert_weft_fails(read_llama(key, WEFT_VALUE_I32, zeros, 3, &h), WEFT_E_FORMAT);
+    assert_weft_fails(read_llama(key, WEFT_VALUE_I32, mixed, 3, &h), WEFT_E_UNSUPPORTED);
+    assert_weft_fails(read_llama(key, WEFT_VALUE_F32, floats, 3, &h), WEFT_E_UNSUPPORTED);
+    assert_detail_has(key);
+}
+
+/* A context that no cache could hold is what the file claims, not an error. */
+static void test_endless_contexts(void **state) {
+    (void)state;
+    static const weft_value values[] = {
+        {.type = WEFT_VALUE_I64, .as.i = INT64_MAX},
+        {.type = WEFT_VALUE_I64, .as.i = (int64_t)1 << 32},
+        {.type = WEFT_VALUE_F64, .as.f = 1e30},
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        weft_hparams h;
+        const weft_arch *arch;
+        base b = start("llama", true, "max_position_embeddings");
+        assert_weft_ok(weft_metadata_put(b.metadata, "max_position_embeddings", 23, &values[i]));
+        assert_weft_ok(weft_arch_find(b.metadata, WEFT_SPELL_HF, &arch));
+        assert_weft_ok(weft_hparams_read(b.metadata, arch, WEFT_SPELL_HF, &h));
+        assert_int_equal(h.n_context, INT32_MAX);
+        finish(&b);
+    }
+}
+
 static void test_options_that_are_not_there_are_refused(void **state) {
     (void)state;
     refuse("llama", false, "llama.expert_count", U(8), WEFT_E_UNSUPPORTED, "llama.expert_count");
+    refuse("llama", false, "llama.attention.causal", B(0), WEFT_E_UNSUPPORTED, "attention.causal");
+    refuse("llama", false, "llama.attention.causal", U(0), WEFT_E_FORMAT, "attention.causal");
     refuse("llama", false, "llama.rope.scaling.type", S("longrope"), WEFT_E_UNSUPPORTED,
            "longrope");
     refuse("llama", true, "rope_scaling.rope_type", S("dynamic"), WEFT_E_UNSUPPORTED, "dynamic");
@@ -197,7 +274,7 @@ static void refuse_tensor(const char *name, weft_dtype type, int rank, int64_t r
 static void test_bad_tensors_are_named(void **state) {
     (void)state;
     refuse_tensor("blk.1.attn_q.weight", WEFT_I8, 2, 64, 64, WEFT_E_UNSUPPORTED, "i8");
-    refuse_tensor("blk.1.attn_q.weight", WEFT_Q2_K, 2, 64, 256, WEFT_E_UNSUPPORTED, "q2_K");
+    refuse_tensor("blk.1.attn_q.weight", WEFT_Q8_K, 2, 64, 256, WEFT_E_UNSUPPORTED, "q8_K");
     refuse_tensor("blk.1.attn_q.weight", WEFT_F32, 2, 64, 32, WEFT_E_FORMAT, "[64, 32]");
     refuse_tensor("blk.1.attn_q.weight", WEFT_F32, 1, 64, 0, WEFT_E_FORMAT, "[64]");
     refuse_tensor("output_norm.weight", WEFT_F32, 1, 63, 0, WEFT_E_FORMAT, "[63]");
@@ -223,6 +300,11 @@ static void test_missing_and_strange_tensors_are_named(void **state) {
         weft_weights_take(b.weights, "blk.0.attn_sinks.weight", tensor(&b, WEFT_F32, 1, 4, 0)));
     assert_weft_fails(create(&b, NULL), WEFT_E_UNSUPPORTED);
     assert_detail_has("blk.0.attn_sinks.weight");
+    finish(&b);
+    b = start("llama", false, NULL); /* a layer beyond any number */
+    assert_weft_ok(weft_weights_take(b.weights, "blk.99999999999999999999.attn_q.weight",
+                                     tensor(&b, WEFT_F32, 1, 4, 0)));
+    assert_weft_fails(create(&b, NULL), WEFT_E_FORMAT);
     finish(&b);
     b = start("llama", false, NULL); /* outside of the layers it does no harm */
     assert_weft_ok(
@@ -386,6 +468,9 @@ static void test_progress_counts_up_and_cancels(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_values_are_named),
+        cmocka_unit_test(test_objects_are_not_absent),
+        cmocka_unit_test(test_one_value_a_layer),
+        cmocka_unit_test(test_endless_contexts),
         cmocka_unit_test(test_options_that_are_not_there_are_refused),
         cmocka_unit_test(test_missing_keys_are_named),
         cmocka_unit_test(test_unknown_architectures_are_named),

@@ -99,6 +99,9 @@ static void control_tokens_show_on_request(void **state) {
     weft_token_bytes(t, B_IM_END, true, &text, &n);
     assert_int_equal(n, 10);
     assert_memory_equal(text, "<|im_end|>", 10);
+    weft_token_bytes(t, B_USER, true, NULL, &n); /* either may be of no interest */
+    assert_true(n > 0);
+    weft_token_bytes(t, B_USER, true, &text, NULL);
     weft_token_bytes(t, B_USER, false, &text, &n);
     assert_int_equal(n, 6);
     assert_true(weft_tokenizer_is_eog(t, B_IM_END)); /* by its spelling */

@@ -110,6 +110,54 @@ static void configuration_names_the_ends(void **state) {
     weft_tokenizer_release(&t);
 }
 
+/* Ends that config.json names wrongly are refused by their key: passed over, texts would run on. */
+static void configured_ends_are_checked(void **state) {
+    (void)state;
+    static const int64_t beyond[] = {1, 10}, negative[] = {-1};
+    static const struct {
+        const char *key;
+        weft_value_type type; /* of an array; WEFT_VALUE_ARRAY: a string */
+        const int64_t *ids;
+        size_t n;
+    } cases[] = {
+        {"eos_token_id", WEFT_VALUE_I64, beyond, 2},
+        {"eos_token_id", WEFT_VALUE_I64, negative, 1},
+        {"eos_token_id", WEFT_VALUE_BOOL, beyond, 1},
+        {"eos_token_id", WEFT_VALUE_ARRAY, NULL, 0},
+        {"bos_token_id", WEFT_VALUE_I64, beyond + 1, 1},
+        {"bos_token_id", WEFT_VALUE_ARRAY, NULL, 0},
+        {"generation_config.eos_token_id", WEFT_VALUE_I64, negative, 1},
+        {"tokenizer_config.bos_token", WEFT_VALUE_I64, beyond, 1},
+        {"tokenizer_config.add_bos_token", WEFT_VALUE_ARRAY, NULL, 0},
+    };
+    const char *json = "{" ADDED BYTE_LEVEL MODEL "}";
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weft_metadata *m = new_metadata();
+        weft_tokenizer *t = NULL;
+        if (cases[i].type == WEFT_VALUE_ARRAY)
+            put_string(m, cases[i].key, "<x>");
+        else
+            put_array(m, cases[i].key, cases[i].type, cases[i].ids, cases[i].n);
+        assert_weft_fails(weft_tokenizer_from_json(engine, json, strlen(json), m, NULL, 9, &t),
+                          WEFT_E_FORMAT);
+        assert_detail_has(cases[i].key);
+        assert_null(t);
+        weft_metadata_destroy(m);
+    }
+}
+
+/* Templates by name, as an object: the default one. */
+static void a_template_among_several(void **state) {
+    (void)state;
+    weft_metadata *m = new_metadata();
+    put_string(m, "tokenizer_config.chat_template.tool_use", "t");
+    put_string(m, "tokenizer_config.chat_template.default", "d");
+    weft_tokenizer *t = open_json("{" ADDED BYTE_LEVEL MODEL "}", m, 9);
+    weft_metadata_destroy(m);
+    assert_string_equal(weft_tokenizer_chat_template(t), "d");
+    weft_tokenizer_release(&t);
+}
+
 static void refused_by_name(void **state) {
     (void)state;
     static const struct {
@@ -150,6 +198,28 @@ static void refused_by_name(void **state) {
         {"{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
          "\"pattern\":{\"Regex\":\"(a\"},\"behavior\":\"Isolated\",\"invert\":false}]}," MODEL "}",
          "(a", WEFT_E_FORMAT},
+        /* A member of another type than it should have is never taken for its default. */
+        {"{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":\"no\"}," MODEL "}",
+         "add_prefix_space", WEFT_E_FORMAT},
+        {"{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":"
+         "0}," MODEL "}",
+         "use_regex", WEFT_E_FORMAT},
+        {"{" BYTE_LEVEL "\"model\":{\"type\":\"BPE\",\"byte_fallback\":\"x\"," VOCAB "," MERGES
+         "}}",
+         "byte_fallback", WEFT_E_FORMAT},
+        {"{" BYTE_LEVEL "\"model\":{\"type\":\"BPE\",\"unk_token\":3," VOCAB "," MERGES "}}",
+         "unk_token", WEFT_E_FORMAT},
+        {"{" BYTE_LEVEL "\"model\":{\"type\":\"BPE\",\"dropout\":true," VOCAB "," MERGES "}}",
+         "dropout", WEFT_E_FORMAT},
+        {"{\"added_tokens\":[{\"id\":6,\"content\":\"<x>\",\"lstrip\":1}]," BYTE_LEVEL MODEL "}",
+         "lstrip", WEFT_E_FORMAT},
+        {"{\"added_tokens\":[{\"id\":2,\"content\":\"<x>\"}]," BYTE_LEVEL MODEL "}",
+         "entry 0 \"<x>\"", WEFT_E_FORMAT},
+        {"{" BYTE_LEVEL "\"post_processor\":{\"type\":\"Sequence\"}," MODEL "}", "processors",
+         WEFT_E_FORMAT},
+        {"{" BYTE_LEVEL
+         "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":null}," MODEL "}",
+         "single", WEFT_E_FORMAT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         expect_refused(cases[i].json, cases[i].status, cases[i].names);
@@ -262,6 +332,8 @@ int main(void) {
         cmocka_unit_test(whole_pieces_before_merges),
         cmocka_unit_test(marks_and_byte_fallback),
         cmocka_unit_test(configuration_names_the_ends),
+        cmocka_unit_test(configured_ends_are_checked),
+        cmocka_unit_test(a_template_among_several),
         cmocka_unit_test(refused_by_name),
         cmocka_unit_test(pattern_bomb),
         cmocka_unit_test(mutations),

@@ -80,6 +80,12 @@ call 0 run -p hi -n 3
 quiet
 call 0 run -m smollm2-135m -p hi -n 3
 
+# A text without an end is an error, and the ranges of options are numbers as one writes them.
+call 1 run -m "$work/m.gguf" -f /dev/zero
+says /dev/zero
+call 2 run -m "$work/m.gguf" -p hi -n 2147483648
+says "from -1 to 2147483647"
+
 # What cannot be written is an error, a reader that has gone is none.
 weft run -m "$work/m.gguf" -p hi -n 3 >/dev/full 2>"$work/err"
 judge 1 $? "run to a full disk"

@@ -39,6 +39,7 @@ quiet
 # Nobody reads, so that the writing waits: the first Ctrl-C cannot end it, the second one does.
 mkfifo "$work/fifo"
 exec 3<>"$work/fifo"
+python3 -c "import fcntl; fcntl.fcntl(3, 1031, 4096)" # F_SETPIPE_SZ: full after a page
 start "$work/fifo"
 for _ in $(seq 600); do
     state=$(sed 's/.*) //; s/ .*//' /proc/$pid/stat)

@@ -74,10 +74,11 @@ static weft_status check_class(const weft_metadata *metadata, const weft_arch *a
     size_t index;
     weft_value v;
     if (!weft_metadata_index(metadata, "architectures", &index) ||
-        !weft_metadata_item(metadata, index, 0, &v))
+        !weft_metadata_find(metadata, "architectures", &v) ||
+        (v.type == WEFT_VALUE_ARRAY && v.as.array.n == 0))
         return WEFT_OK;
     char name[96];
-    if (v.type != WEFT_VALUE_STRING)
+    if (!weft_metadata_item(metadata, index, 0, &v) || v.type != WEFT_VALUE_STRING)
         return weft_fail(WEFT_E_FORMAT, "config.json: architectures is not a list of strings");
     if (v.as.s.n_bytes < sizeof name) {
         memcpy(name, v.as.s.text, v.as.s.n_bytes);
