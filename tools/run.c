@@ -27,7 +27,7 @@ static const char help[] =
     "  --no-template       the prompt as it is, also for chat models\n"
     "  --context-shift     when the context is full, drop its oldest part and go on\n"
     "  --ignore-eos        go on after the model has ended its text\n"
-    "  --cache-type TYPE   f16 (default) or f32\n"
+    "  --cache-type TYPE   f16 (default), f32, bf16 or q8_0\n"
     "  --reproducible      the same bits on every machine; --float: a checking path\n"
     "  --cpu NAME          use at most scalar, avx2, avx512 or neon kernels\n"
     "  --pre NAME          pre-tokeniser, for a file that names an unknown one\n"
@@ -81,8 +81,10 @@ static int parse(int argc, char **argv, run_options *o) {
         s->seed = (uint64_t)time(NULL);
     }
     s->seed &= INT64_MAX;
-    if (o->cache_type && strcmp(o->cache_type, "f16") != 0 && strcmp(o->cache_type, "f32") != 0)
-        return tool_usage("run", "--cache-type wants f16 or f32, not '%s'", o->cache_type);
+    weft_dtype type;
+    if (o->cache_type && !tool_cache_type(o->cache_type, &type))
+        return tool_usage("run", "--cache-type wants f16, f32, bf16 or q8_0, not '%s'",
+                          o->cache_type);
     if (o->system && o->no_template)
         return tool_usage("run", "--system needs the chat template that --no-template leaves out");
     for (size_t i = 0; i < o->stops.n; i++)
@@ -191,8 +193,8 @@ static int with_model(const run_options *o, weft_engine *engine, weft_model *mod
     }
     weft_session_options options = weft_session_options_default();
     options.n_context = o->context;
-    if (o->cache_type && strcmp(o->cache_type, "f32") == 0)
-        options.cache_type = WEFT_F32;
+    if (o->cache_type)
+        (void)tool_cache_type(o->cache_type, &options.cache_type);
     weft_session *session;
     weft_status status = weft_session_create(model, &options, &session);
     if (status) {

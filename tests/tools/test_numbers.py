@@ -128,7 +128,7 @@ with tempfile.TemporaryDirectory() as work:
     check(o["load_s"] > 0 and o["ttft_s"] > 0 and o["rss_bytes"] > 1e6, "bench: times and memory")
     check(o["threads"] == 2 and o["cpu"], "bench: machine")
     table = list(csv.reader(io.StringIO(run(*args, "--format", "csv"))))
-    check(len(table) == 2 and len(table[0]) == len(table[1]), f"bench: csv {table}")
+    check(len(table) == 3 and len(table[0]) == len(table[1]), f"bench: csv {table}")
     check("decode" in run(*args), "bench: table")
 
 print(f"{len(failures)} failures")

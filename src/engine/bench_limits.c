@@ -1,0 +1,128 @@
+/* The machine's limits, and what else a benchmark asks of an engine and a model. */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/detail.h"
+#include "engine/impl.h"
+#include "model/cost.h"
+#include "tensor/kernels/limits.h"
+#include "tensor/kernels/time_kernels.h"
+
+#include <string.h>
+
+#define READ_BYTES ((size_t)256 << 20) /* more than any cache */
+#define READ_CHUNK ((size_t)1 << 20)
+#define REPEATS 5
+#define LOOP_SECONDS 0.008
+
+weft_model_cost weft_model_get_cost(const weft_model *model, int32_t depth, weft_dtype cache_type) {
+    if (!model || weft_dtype_block(cache_type) == 0)
+        return (weft_model_cost){0};
+    return weft_network_cost(model->network, depth, cache_type);
+}
+
+weft_status weft_time_kernels(weft_engine *engine, const char *filter, double seconds,
+                              weft_kernel_time_fn fn, void *ctx) {
+    if (!engine || !fn)
+        return weft_fail(WEFT_E_NULL, "weft_time_kernels: engine and fn are required");
+    return weft_kernels_time(&engine->allocator, filter, seconds, fn, ctx);
+}
+
+/* ---- Limits ---- */
+
+typedef struct limit_job {
+    const weft_limit_kernels *k;
+    unsigned char *memory; /* [READ_BYTES] */
+    weft_limit_loop *loop;
+    size_t rounds;
+    float results[1024]; /* a thread, only to be written */
+    uint64_t words[1024];
+} limit_job;
+
+static void fill_chunks(void *ctx, size_t begin, size_t end, int thread) {
+    const limit_job *j = ctx;
+    (void)thread;
+    memset(j->memory + begin * READ_CHUNK, 1, (end - begin) * READ_CHUNK);
+}
+
+static void read_chunks(void *ctx, size_t begin, size_t end, int thread) {
+    limit_job *j = ctx;
+    j->words[thread % 1024] ^=
+        j->k->read(j->memory + begin * READ_CHUNK, (end - begin) * READ_CHUNK);
+}
+
+static void run_loops(void *ctx, size_t begin, size_t end, int thread) {
+    limit_job *j = ctx;
+    for (size_t i = begin; i < end; i++)
+        j->results[thread % 1024] += j->loop(j->rounds);
+}
+
+/* Seconds of n items, the best of several; `team` NULL: on this thread. */
+static double best_of(weft_team *team, size_t n, size_t grain, weft_team_fn fn, limit_job *j) {
+    double best = 1e9;
+    for (int i = 0; i < REPEATS; i++) {
+        double begin = weft_clock_seconds();
+        if (team)
+            weft_team_for(team, n, grain, fn, j);
+        else
+            fn(j, 0, n, 0);
+        double seconds = weft_clock_seconds() - begin;
+        best = seconds < best ? seconds : best;
+    }
+    return best;
+}
+
+/* Operations a second of a loop, on one thread and on all. */
+static void measure_loop(weft_team *team, limit_job *j, weft_limit_loop *loop, size_t ops,
+                         double *one, double *all) {
+    if (!loop)
+        return;
+    j->loop = loop;
+    double seconds = 0;
+    for (j->rounds = 1024; seconds < LOOP_SECONDS / 8; j->rounds *= 2) {
+        double begin = weft_clock_seconds();
+        run_loops(j, 0, 1, 0);
+        seconds = weft_clock_seconds() - begin;
+    }
+    /* An item is a few milliseconds; the team gets many for each thread, to end together. */
+    double work = (double)j->rounds * (double)ops;
+    size_t n = 8 * (size_t)weft_team_n_threads(team);
+    *one = 8 * work / best_of(NULL, 8, 1, run_loops, j);
+    *all = (double)n * work / best_of(team, n, 1, run_loops, j);
+}
+
+weft_status weft_measure_limits(weft_engine *engine, const char *cpu, weft_limits *out) {
+    if (!engine || !out)
+        return weft_fail(WEFT_E_NULL, "weft_measure_limits: engine and out are required");
+    memset(out, 0, sizeof *out);
+    weft_isa isa = engine->isa;
+    if (cpu && (!weft_isa_parse(cpu, &isa) || !weft_cpu_has(isa)))
+        return weft_fail(WEFT_E_ARGUMENT, "weft_measure_limits: '%s' cannot run here", cpu);
+    weft_status status = weft_engine_alive(engine);
+    if (status)
+        return status;
+    const weft_allocator *a = &engine->allocator;
+    limit_job *j = weft_alloc_zeroed(a, sizeof *j);
+    unsigned char *memory = weft_alloc(a, READ_BYTES);
+    if (!j || !memory) {
+        weft_dealloc(a, j, sizeof *j);
+        weft_dealloc(a, memory, READ_BYTES);
+        return weft_fail(WEFT_E_MEMORY, "weft_measure_limits: no memory for %zu bytes", READ_BYTES);
+    }
+    weft_advise_huge(memory, READ_BYTES);
+    j->k = weft_limit_kernels_of(isa);
+    j->memory = memory;
+    pthread_mutex_lock(&engine->pass);
+    size_t chunks = READ_BYTES / READ_CHUNK, bf16_ops;
+    out->cpu = weft_isa_name(isa);
+    weft_team_for(engine->team, chunks, 1, fill_chunks, j);
+    out->read_one = (double)READ_BYTES / best_of(NULL, chunks, chunks, read_chunks, j);
+    out->read_all = (double)READ_BYTES / best_of(engine->team, chunks, 1, read_chunks, j);
+    measure_loop(engine->team, j, j->k->f32, j->k->f32_ops, &out->f32_one, &out->f32_all);
+    measure_loop(engine->team, j, j->k->int8, j->k->int8_ops, &out->int8_one, &out->int8_all);
+    weft_limit_loop *bf16 = weft_limit_bf16_of(isa, &bf16_ops);
+    measure_loop(engine->team, j, bf16, bf16_ops, &out->bf16_one, &out->bf16_all);
+    pthread_mutex_unlock(&engine->pass);
+    weft_dealloc(a, memory, READ_BYTES);
+    weft_dealloc(a, j, sizeof *j);
+    return WEFT_OK;
+}

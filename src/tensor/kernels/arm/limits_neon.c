@@ -1,0 +1,57 @@
+/* Limits of NEON without the later extensions: fused multiply-adds, and products of bytes summed in
+ * 16 bits. */
+#include <arm_neon.h>
+#include "tensor/kernels/limits.h"
+
+#define READ_LINES (WEFT_LIMIT_READ_STEP / 16)
+#define CHAINS 16
+#define BYTE_CHAINS 8
+
+static uint64_t read_memory(const void *memory, size_t size_bytes) {
+    const uint8_t *p = memory, *end = p + size_bytes;
+    uint64x2_t sum[4] = {vdupq_n_u64(0)};
+    sum[1] = sum[2] = sum[3] = sum[0];
+    for (; p < end; p += WEFT_LIMIT_READ_STEP)
+        for (int i = 0; i < READ_LINES; i++)
+            sum[i % 4] = vaddq_u64(sum[i % 4], vreinterpretq_u64_u8(vld1q_u8(p + 16 * i)));
+    uint64x2_t all = vaddq_u64(vaddq_u64(sum[0], sum[1]), vaddq_u64(sum[2], sum[3]));
+    return vgetq_lane_u64(all, 0) + vgetq_lane_u64(all, 1);
+}
+
+static float loop_f32(size_t rounds) {
+    float32x4_t factor = vdupq_n_f32(0.5f), x = vdupq_n_f32(1), acc[CHAINS];
+    for (int c = 0; c < CHAINS; c++)
+        acc[c] = vdupq_n_f32((float)c);
+    for (size_t i = 0; i < rounds; i++) {
+        __asm__ volatile("" : "+w"(x));
+        for (int c = 0; c < CHAINS; c++)
+            acc[c] = vfmaq_f32(acc[c], x, factor);
+    }
+    for (int c = 1; c < CHAINS; c++)
+        acc[0] = vaddq_f32(acc[0], acc[c]);
+    return vgetq_lane_f32(acc[0], 0);
+}
+
+static float loop_int8(size_t rounds) {
+    int8x8_t quants = vdup_n_s8(7), x = vdup_n_s8(3);
+    int16x8_t acc[BYTE_CHAINS];
+    for (int c = 0; c < BYTE_CHAINS; c++)
+        acc[c] = vdupq_n_s16((int16_t)c);
+    for (size_t i = 0; i < rounds; i++) {
+        __asm__ volatile("" : "+w"(quants));
+        for (int c = 0; c < BYTE_CHAINS; c++)
+            acc[c] = vmlal_s8(acc[c], quants, x);
+    }
+    for (int c = 1; c < BYTE_CHAINS; c++)
+        acc[0] = vaddq_s16(acc[0], acc[c]);
+    return (float)vgetq_lane_s16(acc[0], 0);
+}
+
+const weft_limit_kernels weft_limits_neon = {
+    .isa = WEFT_ISA_NEON,
+    .read = read_memory,
+    .f32 = loop_f32,
+    .f32_ops = (size_t)CHAINS * 4 * 2,
+    .int8 = loop_int8,
+    .int8_ops = (size_t)BYTE_CHAINS * 8 * 2,
+};

@@ -1,0 +1,349 @@
+/* Times kernels: kernels.list names them, a table here says how each operation is called and what
+ * it moves and computes. Weights that decode would read come from memory, everything else from the
+ * caches. All operands are bytes of one value that is an ordinary number in every type. */
+#include "tensor/kernels/time_kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/detail.h"
+#include "tensor/kernels/panel.h"
+#include "tensor/kernels/table.h"
+
+/* ---- Names ---- */
+
+typedef struct kernel_name {
+    const char *entry, *name;
+    weft_isa isa;
+} kernel_name;
+
+#define KERNEL_SCALAR(entry, name) {#entry, #name, WEFT_ISA_SCALAR},
+#define KERNEL_AVX2(entry, name) {#entry, #name, WEFT_ISA_AVX2},
+#define KERNEL_AVX512(entry, name) {#entry, #name, WEFT_ISA_AVX512},
+#define KERNEL_NEON(entry, name) {#entry, #name, WEFT_ISA_NEON},
+static const kernel_name names[] = {
+#include "tensor/kernels/kernels.list"
+};
+#define N_NAMES (sizeof names / sizeof names[0])
+
+/* ---- Operands ---- */
+
+#define MOST_ROWS 64
+#define COLS 2048
+#define HEAD_DIM 128
+#define POSITIONS 64
+#define FLOATS 4096                      /* of an elementwise call */
+#define WEIGHT_BYTES ((size_t)128 << 20) /* more than the caches hold */
+#define CACHED_BYTES ((size_t)256 << 10) /* of weights that stay in a level-2 cache */
+#define FILL 0x3c                        /* f32 0.011, f16 1.06, bf16 0.011, int8 60 */
+
+typedef struct operands {
+    unsigned char *weights; /* [WEIGHT_BYTES] */
+    float *x, *y;           /* [MOST_ROWS, COLS]; y also takes one GEMV of the weights */
+    weft_q8_rows q8;
+    size_t y_floats;
+} operands;
+
+typedef struct call {
+    const weft_kernels *k;
+    const operands *o;
+    weft_dtype type;
+    size_t rows, n_panels;
+} call;
+
+typedef struct work_cost {
+    double bytes, ops;
+    const char *limit;
+} work_cost;
+
+/* ---- Calls ---- */
+
+static void call_quantize_q8(const call *c) {
+    const weft_q8_rows *q = &c->o->q8;
+    c->k->quantize_q8(c->o->x, COLS, q->q, q->d, q->sums);
+}
+
+static void call_panel_q8(const call *c) {
+    weft_q8_rows x = c->o->q8;
+    x.n = c->rows;
+    c->k->panel_q8(c->type, c->o->weights, c->n_panels, &x, c->o->y, c->n_panels * WEFT_PANEL_ROWS);
+}
+
+static void call_panel_f32(const call *c) {
+    c->k->panel_f32(c->type, c->o->weights, c->n_panels, c->o->x, c->rows, COLS, COLS, c->o->y,
+                    c->n_panels * WEFT_PANEL_ROWS);
+}
+
+static size_t head_bytes(weft_dtype type) {
+    return HEAD_DIM / weft_dtype_block(type) * weft_dtype_block_bytes(type);
+}
+
+static void call_attn_keys(const call *c) {
+    c->k->attn_keys(c->type, c->o->weights, head_bytes(c->type), HEAD_DIM, POSITIONS, c->o->y,
+                    POSITIONS);
+}
+
+static void call_attn_rows(const call *c) {
+    c->k->attn_rows(c->type, c->o->weights, head_bytes(c->type), HEAD_DIM, POSITIONS, c->o->y);
+}
+
+static void call_attn_scores(const call *c) {
+    c->k->attn_scores(c->o->x, c->rows, HEAD_DIM, (const float *)(const void *)c->o->weights,
+                      POSITIONS, POSITIONS, c->o->y);
+}
+
+static void call_attn_values(const call *c) {
+    c->k->attn_values(c->o->x, POSITIONS, c->rows, (const float *)(const void *)c->o->weights,
+                      HEAD_DIM, POSITIONS, NULL, c->o->y);
+}
+
+static void call_attn_softmax(const call *c) {
+    float most, sum;
+    c->k->attn_softmax(c->o->y, FLOATS, 0.1f, 0, &most, &sum);
+}
+
+static void call_attn_merge(const call *c) {
+    const float factors[2] = {0.5f, 0.5f};
+    c->k->attn_merge(c->o->x, factors, FLOATS, c->o->y);
+}
+
+static void call_rms_norm(const call *c) {
+    c->k->rms_norm(c->o->x, c->o->x + FLOATS, FLOATS, 1e-5f, c->o->y);
+}
+
+static void call_softmax(const call *c) {
+    c->k->softmax(c->o->x, FLOATS, c->o->y);
+}
+
+#define CALL_ONE(entry)                                                                            \
+    static void call_##entry(const call *c) {                                                      \
+        c->k->entry(c->o->x, FLOATS, c->o->y);                                                     \
+    }
+CALL_ONE(exp)
+CALL_ONE(tanh)
+CALL_ONE(silu)
+CALL_ONE(gelu_tanh)
+CALL_ONE(gelu_erf)
+
+#define CALL_TWO(entry)                                                                            \
+    static void call_##entry(const call *c) {                                                      \
+        c->k->entry(c->o->x, c->o->x + FLOATS, FLOATS, c->o->y);                                   \
+    }
+CALL_TWO(mul)
+CALL_TWO(add)
+
+static void call_scale(const call *c) {
+    c->k->scale(c->o->x, FLOATS, 1.5f, c->o->y);
+}
+
+static void call_f16_to_f32(const call *c) {
+    c->k->f16_to_f32((const uint16_t *)(const void *)c->o->weights, FLOATS, c->o->y);
+}
+
+static void call_f32_to_f16(const call *c) {
+    c->k->f32_to_f16(c->o->x, FLOATS, (uint16_t *)(void *)c->o->y);
+}
+
+/* ---- What an operation is timed with ---- */
+
+typedef enum work_kind {
+    WORK_PANELS,    /* weights times 1, 4 and 64 rows */
+    WORK_CACHE,     /* positions of one head, of every type of a cache */
+    WORK_ATTENTION, /* the same as floats, for 1 and 16 queries */
+    WORK_FLOATS     /* FLOATS elements, `bytes` each */
+} work_kind;
+
+typedef struct timed {
+    const char *entry;
+    void (*run)(const call *c);
+    work_kind kind;
+    bool bytewise; /* panels: products of bytes, for the quantised types */
+    size_t bytes;
+} timed;
+
+static const timed table[] = {
+    {"quantize_q8", call_quantize_q8, WORK_FLOATS, false, 5},
+    {"panel_q8", call_panel_q8, WORK_PANELS, true, 0},
+    {"panel_f32", call_panel_f32, WORK_PANELS, false, 0},
+    {"rms_norm", call_rms_norm, WORK_FLOATS, false, 12},
+    {"softmax", call_softmax, WORK_FLOATS, false, 8},
+    {"attn_keys", call_attn_keys, WORK_CACHE, false, 0},
+    {"attn_rows", call_attn_rows, WORK_CACHE, false, 0},
+    {"attn_scores", call_attn_scores, WORK_ATTENTION, false, 0},
+    {"attn_softmax", call_attn_softmax, WORK_FLOATS, false, 8},
+    {"attn_values", call_attn_values, WORK_ATTENTION, false, 0},
+    {"attn_merge", call_attn_merge, WORK_FLOATS, false, 12},
+    {"exp", call_exp, WORK_FLOATS, false, 8},
+    {"tanh", call_tanh, WORK_FLOATS, false, 8},
+    {"silu", call_silu, WORK_FLOATS, false, 8},
+    {"gelu_tanh", call_gelu_tanh, WORK_FLOATS, false, 8},
+    {"gelu_erf", call_gelu_erf, WORK_FLOATS, false, 8},
+    {"mul", call_mul, WORK_FLOATS, false, 12},
+    {"add", call_add, WORK_FLOATS, false, 12},
+    {"scale", call_scale, WORK_FLOATS, false, 8},
+    {"f16_to_f32", call_f16_to_f32, WORK_FLOATS, false, 6},
+    {"f32_to_f16", call_f32_to_f16, WORK_FLOATS, false, 6},
+};
+
+static const timed *timed_of(const char *entry) {
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i].entry, entry) == 0)
+            return &table[i];
+    return NULL;
+}
+
+/* ---- Timing ---- */
+
+typedef struct run_state {
+    const operands *o;
+    const char *filter;
+    double seconds;
+    weft_kernel_time_fn fn;
+    void *ctx;
+    size_t n_lines;
+    bool stopped;
+} run_state;
+
+/* The best of several batches of calls that fill about `seconds`. */
+static double best_seconds(const timed *t, const call *c, double seconds) {
+    double start = weft_clock_seconds(), now = start, best = 1e9;
+    size_t calls = 1;
+    t->run(c);
+    now = weft_clock_seconds();
+    double one = now - start + 1e-9;
+    if (one < seconds / 8)
+        calls = (size_t)(seconds / 8 / one) + 1;
+    do {
+        double begin = weft_clock_seconds();
+        for (size_t i = 0; i < calls; i++)
+            t->run(c);
+        now = weft_clock_seconds();
+        best = (now - begin) / (double)calls < best ? (now - begin) / (double)calls : best;
+    } while (now - start < seconds);
+    return best;
+}
+
+static bool fits_filter(const run_state *r, const kernel_name *n, const char *type) {
+    return !r->filter || !*r->filter || strstr(n->name, r->filter) || strstr(n->entry, r->filter) ||
+           strstr(type, r->filter);
+}
+
+static void time_line(run_state *r, const kernel_name *n, const timed *t, const call *c,
+                      const work_cost *cost, const char *type) {
+    if (r->stopped || !fits_filter(r, n, type))
+        return;
+    weft_kernel_time line = {.kernel = n->entry,
+                             .name = n->name,
+                             .variant = weft_isa_name(n->isa),
+                             .type = type,
+                             .limit = cost->limit,
+                             .rows = c->rows,
+                             .bytes = cost->bytes,
+                             .ops = cost->ops};
+    line.seconds = best_seconds(t, c, r->seconds);
+    r->n_lines++;
+    r->stopped = !r->fn(r->ctx, &line);
+}
+
+/* One row reads weights from memory, which bounds decode; more rows find them in a cache, as the
+ * tiles of a long prompt do. */
+static void time_panels(run_state *r, const kernel_name *n, const timed *t, call *c) {
+    static const size_t rows[] = {1, 4, MOST_ROWS};
+    for (int type = 0; type < WEFT_DTYPE_COUNT; type++) {
+        size_t bytes = weft_panel_bytes((weft_dtype)type, COLS);
+        if (!bytes || weft_dtype_is_quantized((weft_dtype)type) != t->bytewise)
+            continue;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            c->type = (weft_dtype)type;
+            c->rows = rows[i];
+            size_t most = (c->rows == 1 ? WEIGHT_BYTES : CACHED_BYTES) / bytes;
+            if (c->k->isa == WEFT_ISA_SCALAR && c->rows == 1)
+                most /= 8;
+            size_t room = r->o->y_floats / WEFT_PANEL_ROWS / c->rows;
+            c->n_panels = most < room ? most : room;
+            double elements = (double)c->n_panels * WEFT_PANEL_ROWS * COLS;
+            work_cost cost = {.bytes = (double)(c->n_panels * bytes),
+                              .ops = 2 * elements * (double)c->rows,
+                              .limit = c->rows == 1  ? "read"
+                                       : t->bytewise ? "int8"
+                                                     : "f32"};
+            time_line(r, n, t, c, &cost, weft_dtype_name(c->type));
+        }
+    }
+}
+
+static void time_cache(run_state *r, const kernel_name *n, const timed *t, call *c) {
+    static const weft_dtype types[] = {WEFT_F16, WEFT_BF16, WEFT_Q8_0, WEFT_F32};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        c->type = types[i];
+        work_cost cost = {.bytes = (double)(POSITIONS * head_bytes(types[i])), .limit = ""};
+        time_line(r, n, t, c, &cost, weft_dtype_name(types[i]));
+    }
+}
+
+static void time_attention(run_state *r, const kernel_name *n, const timed *t, call *c) {
+    for (c->rows = 1; c->rows <= 16; c->rows *= 16) {
+        double elements = (double)HEAD_DIM * POSITIONS;
+        work_cost cost = {4 * elements, 2 * elements * (double)c->rows, "f32"};
+        time_line(r, n, t, c, &cost, "");
+    }
+}
+
+static void time_one(run_state *r, const kernel_name *n) {
+    const timed *t = timed_of(n->entry);
+    call c = {.k = weft_kernels_of(n->isa), .o = r->o, .rows = 1};
+    if (!t || !c.k || !weft_cpu_has(n->isa))
+        return;
+    if (t->kind == WORK_PANELS) {
+        time_panels(r, n, t, &c);
+    } else if (t->kind == WORK_CACHE) {
+        time_cache(r, n, t, &c);
+    } else if (t->kind == WORK_ATTENTION) {
+        time_attention(r, n, t, &c);
+    } else {
+        work_cost cost = {.bytes = (double)(FLOATS * t->bytes), .limit = ""};
+        if (t->run == call_quantize_q8)
+            cost.bytes = (double)(COLS * t->bytes);
+        time_line(r, n, t, &c, &cost, "");
+    }
+}
+
+/* All variants of one operation follow each other, in the order of its first line in the list. */
+static void time_all(run_state *r) {
+    for (size_t i = 0; i < N_NAMES; i++) {
+        bool seen = false;
+        for (size_t j = 0; j < i && !seen; j++)
+            seen = strcmp(names[i].entry, names[j].entry) == 0;
+        for (size_t j = i; j < N_NAMES && !seen; j++)
+            if (strcmp(names[i].entry, names[j].entry) == 0)
+                time_one(r, &names[j]);
+    }
+}
+
+weft_status weft_kernels_time(const weft_allocator *a, const char *filter, double seconds,
+                              weft_kernel_time_fn fn, void *ctx) {
+    operands o = {.y_floats = (size_t)1 << 20};
+    size_t x_bytes = sizeof(float) * MOST_ROWS * COLS, y_bytes = sizeof(float) * o.y_floats;
+    size_t q_bytes = (size_t)MOST_ROWS * COLS, block_bytes = x_bytes / 32;
+    size_t total = WEIGHT_BYTES + x_bytes + y_bytes + q_bytes + 2 * block_bytes;
+    unsigned char *memory = weft_alloc(a, total);
+    if (!memory)
+        return weft_fail(WEFT_E_MEMORY, "time_kernels: no memory for %zu bytes", total);
+    weft_advise_huge(memory, total);
+    memset(memory, FILL, total);
+    o.weights = memory;
+    o.x = (float *)(void *)(memory + WEIGHT_BYTES);
+    o.y = o.x + MOST_ROWS * COLS;
+    o.q8 = (weft_q8_rows){.n = MOST_ROWS, .n_cols = COLS};
+    o.q8.q = (int8_t *)(o.y + o.y_floats);
+    o.q8.d = (float *)(void *)(o.q8.q + q_bytes);
+    o.q8.sums = (int32_t *)(void *)(o.q8.d + block_bytes / sizeof(float));
+    run_state r = {.o = &o, .filter = filter, .seconds = seconds, .fn = fn, .ctx = ctx};
+    time_all(&r);
+    weft_dealloc(a, memory, total);
+    if (!r.n_lines)
+        return weft_fail(WEFT_E_NOT_FOUND, "time_kernels: no kernel's name has '%s'",
+                         filter ? filter : "");
+    return WEFT_OK;
+}

@@ -1,0 +1,53 @@
+/* Limits of AVX-512 with VNNI: fused multiply-adds and sums of four products of bytes. */
+#include <immintrin.h>
+#include "tensor/kernels/limits.h"
+
+#define READ_LINES (WEFT_LIMIT_READ_STEP / 64)
+#define CHAINS 12
+
+static uint64_t read_memory(const void *memory, size_t size_bytes) {
+    const char *p = memory, *end = p + size_bytes;
+    __m512i sum[4] = {_mm512_setzero_si512()};
+    sum[1] = sum[2] = sum[3] = sum[0];
+    for (; p < end; p += WEFT_LIMIT_READ_STEP)
+        for (int i = 0; i < READ_LINES; i++)
+            sum[i % 4] =
+                _mm512_add_epi64(sum[i % 4], _mm512_load_si512((const void *)(p + 64 * i)));
+    return (uint64_t)_mm512_reduce_add_epi64(
+        _mm512_add_epi64(_mm512_add_epi64(sum[0], sum[1]), _mm512_add_epi64(sum[2], sum[3])));
+}
+
+static float loop_f32(size_t rounds) {
+    __m512 factor = _mm512_set1_ps(0.5f), one = _mm512_set1_ps(1), acc[CHAINS];
+    for (int c = 0; c < CHAINS; c++)
+        acc[c] = _mm512_set1_ps((float)c);
+    for (size_t i = 0; i < rounds; i++)
+        for (int c = 0; c < CHAINS; c++)
+            acc[c] = _mm512_fmadd_ps(acc[c], factor, one);
+    for (int c = 1; c < CHAINS; c++)
+        acc[0] = _mm512_add_ps(acc[0], acc[c]);
+    return _mm512_cvtss_f32(acc[0]);
+}
+
+static float loop_int8(size_t rounds) {
+    __m512i quants = _mm512_set1_epi8(7), x = _mm512_set1_epi8(3), acc[CHAINS];
+    for (int c = 0; c < CHAINS; c++)
+        acc[c] = _mm512_set1_epi32(c);
+    for (size_t i = 0; i < rounds; i++) {
+        __asm__ volatile("" : "+v"(quants)); /* else the sum of a round would be taken at once */
+        for (int c = 0; c < CHAINS; c++)
+            acc[c] = _mm512_dpbusd_epi32(acc[c], quants, x);
+    }
+    for (int c = 1; c < CHAINS; c++)
+        acc[0] = _mm512_add_epi32(acc[0], acc[c]);
+    return (float)_mm512_reduce_add_epi32(acc[0]);
+}
+
+const weft_limit_kernels weft_limits_avx512 = {
+    .isa = WEFT_ISA_AVX512,
+    .read = read_memory,
+    .f32 = loop_f32,
+    .f32_ops = (size_t)CHAINS * 16 * 2,
+    .int8 = loop_int8,
+    .int8_ops = (size_t)CHAINS * 64 * 2,
+};
