@@ -1,6 +1,7 @@
-"""A real model against its float32 reference: token ids of the texts, distance of the distributions,
-share of equal first choices, and greedy texts wherever the reference is sure. Usage: test_real.py WEFT SHARED FILE NAME
-MAX_KL MIN_TOP1. FILE lies in the cache folder; without it or the reference the test is skipped.
+"""A real model against its float32 reference: token ids of the texts, distance of the
+distributions, share of equal first choices, and greedy texts wherever the reference is sure. FILE
+lies in the cache folder; without it or the reference the test is skipped.
+Usage: test_real.py WEFT SHARED FILE NAME MAX_KL MIN_TOP1
 
 The bounds are those of int8 activations in blocks of 32 with everything else in float32, as
 simulated, and a margin for the choice of text."""
