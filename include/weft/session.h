@@ -21,7 +21,7 @@ typedef struct weft_session weft_session;
 typedef struct weft_session_options {
     int32_t n_context; /* positions; 0: min(the model's, 4096). More than memory holds is refused */
     int32_t n_batch;   /* longest step of prefill; 0: 256. Longer prompts are cut into steps */
-    weft_dtype cache_type; /* WEFT_F16 or WEFT_F32 */
+    weft_dtype cache_type; /* WEFT_F16; WEFT_F32, WEFT_BF16, or WEFT_Q8_0: about half of f16 */
     int32_t n_sequences;   /* forks that may live at once, sharing n_context positions; 0: 1 */
 } weft_session_options;
 
@@ -91,7 +91,8 @@ typedef bool (*weft_text_fn)(void *ctx, int32_t token, const char *text, size_t 
 
 typedef struct weft_generate_options {
     int32_t max_tokens;       /* < 0: until something else ends it */
-    const char *const *stops; /* stop strings, not part of the text; may be NULL */
+    const char *const *stops; /* stop strings, not part of the text; may be NULL. An empty one is
+                                 WEFT_E_ARGUMENT */
     size_t n_stops;
     bool ignore_eos;
     bool context_shift; /* a full context drops its oldest part after `n_keep` and re-evaluates */

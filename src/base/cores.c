@@ -28,8 +28,8 @@ static int first_sibling(int cpu) {
     return read_line(path, line, sizeof line) ? atoi(line) : cpu;
 }
 
-/* Cores with at least one CPU in the affinity mask. */
-static int allowed_cores(void) {
+/* CPUs in the affinity mask, or cores with at least one such CPU. */
+static int allowed(bool cores) {
     cpu_set_t *mask = CPU_ALLOC(MAX_CPUS);
     if (!mask)
         return 1;
@@ -40,7 +40,7 @@ static int allowed_cores(void) {
         for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
             if (!CPU_ISSET_S((size_t)cpu, size, mask))
                 continue;
-            int core = first_sibling(cpu);
+            int core = cores ? first_sibling(cpu) : cpu;
             if (core < 0 || core >= MAX_CPUS)
                 core = cpu;
             n += !seen[core];
@@ -118,7 +118,15 @@ static int cgroup_quota(void) {
     return least;
 }
 
+static int within_quota(int n) {
+    int quota = cgroup_quota();
+    return quota > 0 && quota < n ? quota : n;
+}
+
 int weft_team_default_threads(void) {
-    int cores = allowed_cores(), quota = cgroup_quota();
-    return quota > 0 && quota < cores ? quota : cores;
+    return within_quota(allowed(true));
+}
+
+int weft_team_cpus(void) {
+    return within_quota(allowed(false));
 }

@@ -8,6 +8,8 @@
 #include "base/team.h"
 #include <weft/engine.h>
 
+struct weft_profile; /* tensor/profile.h */
+
 struct weft_engine {
     atomic_uint n_refs;
     weft_allocator allocator;
@@ -16,6 +18,7 @@ struct weft_engine {
     weft_numbers numbers;
     weft_isa isa;
     weft_team *team;
+    struct weft_profile *profile; /* NULL: nobody records what ops take */
     pthread_mutex_t pass; /* held for one forward pass: sessions take turns */
     const unsigned char
         *fork_canary; /* 1 in the process that made the engine, 0 in a forked child */

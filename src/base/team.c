@@ -2,7 +2,12 @@
  * it open register in the same word and claim chunks until none are left. The owner closes the loop
  * when it finds no more chunks and waits for those who registered only: a worker that sleeps, or
  * that has lost its core to another program, holds nobody up. After a loop workers spin a bounded
- * while, because a forward pass is hundreds of short loops, and then sleep. */
+ * while, because a forward pass is hundreds of short loops, and then sleep.
+ *
+ * Threads beyond the CPUs that the process may use are not started: chunks are claimed, so that
+ * nobody misses them, and two that take turns on a CPU would make loops wait for each other. For
+ * the same reason the owner works alone for a while after a worker kept a loop waiting far longer
+ * than the loop took: then another program has its CPU. */
 #include "base/team.h"
 
 #include <pthread.h>
@@ -14,6 +19,9 @@
 #include "base/floats.h"
 
 #define SPIN_SECONDS 100e-6 /* longer than the gap between two loops of a pass */
+#define LOST_SECONDS 500e-6 /* a wait beyond this is the scheduler's doing */
+#define ALONE_TIMES 16      /* the wait, which is what another try may cost */
+#define ALONE_SECONDS 0.1   /* at most */
 
 /* The state word: epoch in the high half; below it the closed flag and the registered workers. */
 #define STATE_CLOSED ((uint64_t)1 << 31)
@@ -29,7 +37,9 @@ typedef struct weft_worker {
 struct weft_team {
     weft_allocator allocator;
     int n_threads;
+    int n_workers;         /* that were started */
     bool oversubscribed;   /* more threads than cores: spinning would take time from the others */
+    double alone_until;    /* by the clock; 0: not alone. The owner's */
     pthread_mutex_t owner; /* held by the thread whose loop is running */
     pthread_mutex_t sleep; /* guards the condition variables */
     pthread_cond_t wake, idle;
@@ -159,11 +169,8 @@ static void open_loop(weft_team *team) {
     }
 }
 
-/* Closes the loop and waits for those inside. */
-static void close_loop(weft_team *team) {
-    uint64_t before = atomic_fetch_or(&team->state, STATE_CLOSED);
-    if ((before & STATE_INSIDE) == 0)
-        return;
+/* Waits for those inside. */
+static void wait_for_workers(weft_team *team) {
     for (;;) {
         uint64_t inside = state_of(team) & STATE_INSIDE;
         if (inside == 0)
@@ -179,6 +186,27 @@ static void close_loop(weft_team *team) {
     pthread_mutex_unlock(&team->sleep);
 }
 
+/* Closes the loop that opened at `start` and waits for those inside. */
+static void close_loop(weft_team *team, double start) {
+    uint64_t before = atomic_fetch_or(&team->state, STATE_CLOSED);
+    if ((before & STATE_INSIDE) == 0)
+        return;
+    double done = weft_clock_seconds();
+    wait_for_workers(team);
+    double end = weft_clock_seconds(), wait = end - done;
+    if (wait > LOST_SECONDS && wait > 2 * (done - start)) {
+        double alone = ALONE_TIMES * wait;
+        team->alone_until = end + (alone < ALONE_SECONDS ? alone : ALONE_SECONDS);
+    }
+}
+
+/* The owner's, before a loop opened at `now`. */
+static bool works_alone(weft_team *team, double now) {
+    if (team->alone_until > 0 && now >= team->alone_until)
+        team->alone_until = 0;
+    return team->alone_until > 0 || team->n_workers == 0;
+}
+
 void weft_team_for(weft_team *team, size_t n, size_t grain, weft_team_fn fn, void *ctx) {
     if (n == 0)
         return;
@@ -189,6 +217,14 @@ void weft_team_for(weft_team *team, size_t n, size_t grain, weft_team_fn fn, voi
         fn(ctx, 0, n, 0);
         return;
     }
+    double start = weft_clock_seconds();
+    if (works_alone(team, start)) {
+        inside_loop = true;
+        fn(ctx, 0, n, 0);
+        inside_loop = false;
+        pthread_mutex_unlock(&team->owner);
+        return;
+    }
     team->fn = fn;
     team->ctx = ctx;
     team->n = n;
@@ -196,7 +232,7 @@ void weft_team_for(weft_team *team, size_t n, size_t grain, weft_team_fn fn, voi
     atomic_store_explicit(&team->next, 0, memory_order_relaxed);
     open_loop(team);
     run_chunks(team, 0);
-    close_loop(team);
+    close_loop(team, start);
     pthread_mutex_unlock(&team->owner);
 }
 
@@ -217,19 +253,21 @@ static void free_team(weft_team *team) {
 }
 
 weft_team *weft_team_create(const weft_allocator *a, int n_threads) {
-    size_t n_workers = (size_t)n_threads - 1;
-    weft_team *team = weft_alloc_zeroed(a, sizeof *team + n_workers * sizeof(weft_worker));
+    size_t most_workers = (size_t)n_threads - 1;
+    weft_team *team = weft_alloc_zeroed(a, sizeof *team + most_workers * sizeof(weft_worker));
     if (!team)
         return NULL;
     team->allocator = *a;
     team->n_threads = n_threads;
     atomic_init(&team->state, STATE_CLOSED);
-    team->oversubscribed = n_threads > weft_team_default_threads();
+    int n_cpus = weft_team_cpus();
+    team->n_workers = (n_threads < n_cpus ? n_threads : n_cpus) - 1;
+    team->oversubscribed = team->n_workers + 1 > weft_team_default_threads();
     pthread_mutex_init(&team->owner, NULL);
     pthread_mutex_init(&team->sleep, NULL);
     pthread_cond_init(&team->wake, NULL);
     pthread_cond_init(&team->idle, NULL);
-    for (int i = 0; i < (int)n_workers; i++) {
+    for (int i = 0; i < team->n_workers; i++) {
         team->workers[i] = (weft_worker){.team = team, .index = i + 1};
         if (pthread_create(&team->workers[i].thread, NULL, worker_main, &team->workers[i]) != 0) {
             join_workers(team, i);
@@ -243,7 +281,7 @@ weft_team *weft_team_create(const weft_allocator *a, int n_threads) {
 void weft_team_destroy(weft_team *team) {
     if (!team)
         return;
-    join_workers(team, team->n_threads - 1);
+    join_workers(team, team->n_workers);
     free_team(team);
 }
 

@@ -14,16 +14,20 @@ typedef void (*weft_team_fn)(void *ctx, size_t begin, size_t end, int thread);
 /* Physical cores within the affinity mask and the cgroup quota (v1 and v2); at least 1. */
 int weft_team_default_threads(void);
 
-/* n_threads >= 1, the calling thread of a loop included: n_threads - 1 workers are started. NULL
- * when out of memory or threads. */
+/* CPUs (hardware threads) within the same limits; at least 1. A team starts no threads beyond. */
+int weft_team_cpus(void);
+
+/* n_threads >= 1, the calling thread of a loop included: n_threads - 1 workers are started, where
+ * there are CPUs for them. NULL when out of memory or threads. */
 weft_team *weft_team_create(const weft_allocator *a, int n_threads);
 void weft_team_destroy(weft_team *team); /* NULL is allowed; no loop may be running */
 int weft_team_n_threads(const weft_team *team);
 
 /* Runs fn over [0, n) in chunks of `grain` items claimed dynamically, on the caller and the
  * workers; returns when all are done. When the team is busy with another thread's loop, or called
- * from inside a loop, the caller does everything itself. Workers spin a bounded while after a loop,
- * then sleep. The results must not depend on which thread does what. Does not allocate. */
+ * from inside a loop, or while another program holds a worker's CPU, the caller does everything
+ * itself. Workers spin a bounded while after a loop, then sleep. The results must not depend on
+ * which thread does what. Does not allocate. */
 void weft_team_for(weft_team *team, size_t n, size_t grain, weft_team_fn fn, void *ctx);
 
 #endif

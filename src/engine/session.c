@@ -57,9 +57,9 @@ static weft_status check_options(const weft_session_options *o) {
                          "weft_session_create: n_context %d, n_batch %d, n_sequences %d: none may "
                          "be negative",
                          o->n_context, o->n_batch, o->n_sequences);
-    if (o->cache_type != WEFT_F16 && o->cache_type != WEFT_F32)
+    if (!weft_cache_type_allowed(o->cache_type))
         return weft_fail(WEFT_E_ARGUMENT,
-                         "weft_session_create: cache_type must be f16 or f32, not %s",
+                         "weft_session_create: cache_type must be " WEFT_CACHE_TYPES ", not %s",
                          weft_dtype_name(o->cache_type));
     return WEFT_OK;
 }
@@ -221,14 +221,15 @@ static weft_status steps(weft_session *s, const int32_t *tokens, size_t n, float
 
 static weft_status eval(weft_session *s, const int32_t *tokens, size_t n, float *all) {
     weft_status status = weft_engine_alive(s->model->engine);
-    if (!status)
-        status = weft_session_check_ids(s, tokens, n);
     if (status)
         return status;
+    /* The count comes first: of one that is wrong (SIZE_MAX, say) no id can be looked at. */
     int32_t room = weft_session_room(s);
     if (room < 0 || n > (size_t)room)
         return weft_fail(WEFT_E_CACHE_FULL, "%zu tokens do not fit: %d of %d positions are taken",
                          n, s->n_past, s->n_context);
+    if ((status = weft_session_check_ids(s, tokens, n)))
+        return status;
     weft_fpenv saved = weft_fpenv_enter();
     status = steps(s, tokens, n, all);
     weft_fpenv_restore(saved);

@@ -17,8 +17,8 @@ static uint64_t blocks_of(const weft_cache_options *o) {
 }
 
 static weft_status check_options(const weft_network *network, const weft_cache_options *o) {
-    if (o->type != WEFT_F16 && o->type != WEFT_F32)
-        return weft_fail(WEFT_E_ARGUMENT, "cache_type: %s is not f16 or f32",
+    if (!weft_cache_type_allowed(o->type))
+        return weft_fail(WEFT_E_ARGUMENT, "cache_type: %s is not " WEFT_CACHE_TYPES,
                          weft_dtype_name(o->type));
     if (o->n_positions < 1)
         return weft_fail(WEFT_E_ARGUMENT, "a context of %d positions is not positive",
@@ -68,7 +68,8 @@ static weft_status create_lists(weft_cache *c) {
 
 static weft_status create_storages(weft_cache *c) {
     const weft_hparams *h = &c->network->h;
-    int64_t dims[3] = {(int64_t)c->n_blocks * WEFT_CACHE_BLOCK, h->n_head_kv, h->head_dim};
+    int64_t dims[3] = {(int64_t)c->n_blocks * WEFT_CACHE_BLOCK, h->n_head_kv,
+                       weft_cache_width(c->type, h->head_dim)};
     for (int32_t i = 0; i < c->n_layer; i++)
         for (int which = 0; which < 2; which++) {
             weft_tensor **t = which ? &c->v[i] : &c->k[i];
@@ -101,7 +102,7 @@ weft_status weft_cache_create(weft_engine *engine, const weft_network *network,
     c->n_layer = network->h.n_layer;
     c->n_sequences = options->n_sequences;
     c->n_blocks = (int32_t)blocks_of(options);
-    c->width = (int64_t)network->h.n_head_kv * network->h.head_dim;
+    c->width = network->h.n_head_kv * weft_cache_width(c->type, network->h.head_dim);
     c->size_bytes =
         (size_t)weft_network_cache_bytes(network, c->n_blocks * WEFT_CACHE_BLOCK, c->type);
     if ((st = create_lists(c)) || (st = create_storages(c))) {

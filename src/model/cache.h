@@ -15,7 +15,7 @@ typedef struct weft_cache weft_cache;
 typedef struct weft_cache_options {
     int32_t n_positions; /* shared by all sequences; rounded up to whole blocks, and one block more
                             for each sequence beyond the first */
-    weft_dtype type;     /* WEFT_F16 or WEFT_F32 */
+    weft_dtype type;     /* WEFT_F32, WEFT_F16, WEFT_BF16 or WEFT_Q8_0 */
     int32_t n_sequences; /* that may live at once, >= 1 */
 } weft_cache_options;
 
@@ -45,7 +45,7 @@ void weft_cache_commit(weft_cache *cache);
 void weft_cache_rollback(weft_cache *cache);
 /* The block list of a sequence, reserved blocks included; valid until the next reserve. */
 const int32_t *weft_cache_blocks(const weft_cache *cache, int32_t sequence);
-/* Layer storages, borrowed: [capacity, n_head_kv, head_dim]. */
+/* Layer storages, borrowed: [capacity, n_head_kv, head_dim]; q8_0 pads head_dim to 32. */
 weft_tensor *weft_cache_k(const weft_cache *cache, int32_t layer);
 weft_tensor *weft_cache_v(const weft_cache *cache, int32_t layer);
 /* Appends rows [n, n_head_kv, head_dim] f32 at `position` (reserved) of a sequence: cast to the

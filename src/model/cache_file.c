@@ -77,7 +77,7 @@ static header header_of(const weft_cache *c, int32_t n_positions) {
 }
 
 static size_t row_bytes(const weft_cache *c) {
-    return (size_t)c->width * weft_dtype_block_bytes(c->type);
+    return (size_t)c->width / weft_dtype_block(c->type) * weft_dtype_block_bytes(c->type);
 }
 
 static size_t rows_in_block(int32_t length, int32_t i) {

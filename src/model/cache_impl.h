@@ -27,7 +27,7 @@ struct weft_cache {
     weft_dtype type;
     int32_t n_layer, n_sequences;
     int32_t n_blocks;
-    int64_t width; /* n_head_kv * head_dim */
+    int64_t width; /* n_head_kv * head_dim, which q8_0 pads */
     size_t size_bytes;
     weft_tensor **k, **v; /* [n_layer] of [n_blocks * WEFT_CACHE_BLOCK, n_head_kv, head_dim] */
     uint32_t *block_refs; /* [n_blocks] sequences that list the block */

@@ -85,8 +85,7 @@ const int32_t *weft_cache_blocks(const weft_cache *cache, int32_t sequence) {
 
 static void append_rows(weft_cache *c, weft_scope *scope, weft_tensor *storage,
                         const weft_sequence *s, int32_t position, weft_tensor *rows) {
-    if (c->type != WEFT_F32)
-        rows = weft_cast(scope, rows, c->type);
+    rows = weft_cache_rows(scope, rows, c->type);
     if (!rows)
         return;
     int32_t n = (int32_t)weft_tensor_dim(rows, 0);

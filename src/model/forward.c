@@ -10,6 +10,7 @@
 #include "base/floats.h"
 #include "model/cache_impl.h"
 #include "tensor/impl.h"
+#include "tensor/profile.h"
 
 /* What the layers of one step share. */
 typedef struct pass {
@@ -55,7 +56,8 @@ static weft_tensor *attention(const pass *p, weft_scope *s, int32_t index, weft_
     weft_attn_params params = {.scale = h->attn_scale,
                                .softcap = h->attn_softcap,
                                .window = l->is_local ? h->window : 0,
-                               .block_size = WEFT_CACHE_BLOCK};
+                               .block_size = WEFT_CACHE_BLOCK,
+                               .dim_v = h->head_dim};
 
     weft_tensor *in = weft_rms_norm(s, x, l->attn_norm, h->norm_eps); /* [T, n_embd] */
     weft_tensor *weights[] = {l->attn_q, l->attn_k, l->attn_v}, *qkv[3];
@@ -121,6 +123,8 @@ static weft_status failed(const weft_scope *s) {
 static weft_status run_layers(const pass *p, weft_scope *scope, const atomic_bool *cancel,
                               weft_tensor **logits) {
     weft_scope *a = p->cache->scratch[0], *b = p->cache->scratch[1];
+    const weft_engine *engine = p->n->engine;
+    weft_profile_mark(engine, "embedding", -1);
     weft_tensor *x = embed(p, b);
     weft_status st = failed(b);
     for (int32_t i = 0; !st && i < p->n->h.n_layer; i++) {
@@ -128,6 +132,7 @@ static weft_status run_layers(const pass *p, weft_scope *scope, const atomic_boo
             return weft_fail(WEFT_E_CANCELLED, "cancelled before layer %d", i);
         if ((st = weft_scope_reset(a)))
             return st;
+        weft_profile_mark(engine, "attention", i);
         x = attention(p, a, i, x);
         if ((st = failed(a)))
             return st;
@@ -135,11 +140,13 @@ static weft_status run_layers(const pass *p, weft_scope *scope, const atomic_boo
             return WEFT_OK;
         if ((st = weft_scope_reset(b)))
             return st;
+        weft_profile_mark(engine, "feed forward", i);
         x = feed_forward(p, b, i, x);
         st = failed(b);
     }
     if (st)
         return st;
+    weft_profile_mark(engine, "output", -1);
     *logits = unembed(p, scope, x);
     return failed(scope);
 }
@@ -228,6 +235,7 @@ weft_status weft_forward(const weft_network *network, weft_cache *cache, weft_sc
             return st;
     pass p = {.n = network, .cache = cache, .step = step};
     pthread_mutex_lock(&network->engine->pass);
+    weft_timing timing = weft_timing_begin(network->engine, "step", NULL, 0);
     weft_fpenv saved = weft_fpenv_enter();
     if (!(st = reserve(cache, step)) && !(st = prepare(&p, scope)))
         st = run_layers(&p, scope, cancel, logits);
@@ -238,6 +246,9 @@ weft_status weft_forward(const weft_network *network, weft_cache *cache, weft_sc
         weft_cache_commit(cache);
     }
     weft_fpenv_restore(saved);
+    weft_profile_mark(network->engine, "step", -1);
+    weft_timing_end(&timing);
+    weft_profile_mark(network->engine, "other", -1);
     pthread_mutex_unlock(&network->engine->pass);
     return st;
 }

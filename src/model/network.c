@@ -210,7 +210,8 @@ static uint64_t cache_bytes(const weft_hparams *h, int32_t n_positions, weft_dty
         return 0;
     uint64_t blocks = ((uint64_t)n_positions + WEFT_CACHE_BLOCK - 1) / WEFT_CACHE_BLOCK;
     uint64_t bytes = blocks * WEFT_CACHE_BLOCK * 2 * weft_dtype_block_bytes(type);
-    if (!weft_mul_u64(bytes, (uint64_t)h->n_head_kv * (uint64_t)h->head_dim, &bytes) ||
+    uint64_t head = (uint64_t)weft_cache_width(type, h->head_dim) / weft_dtype_block(type);
+    if (!weft_mul_u64(bytes, (uint64_t)h->n_head_kv * head, &bytes) ||
         !weft_mul_u64(bytes, (uint64_t)h->n_layer, &bytes))
         return UINT64_MAX;
     return bytes;

@@ -1,221 +1,140 @@
 /* Attention over a cache in blocks: each block of positions gives a partial result (largest score,
  * sum of exponentials, weighted sum of values), and partials are merged strictly in the order of
  * positions (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). Who
- * computes a partial, and when, changes no bit of it. */
+ * computes a partial, and when, changes no bit of it.
+ *
+ * A tile is several rows of one sequence with all query heads of one KV head: a block's keys and
+ * values are read and widened once for all of them. */
 #include "base/alloc.h"
-#include "tensor/nn.h"
-#include "tensor/walk.h"
+#include "tensor/attention_block.h"
 
 #include <math.h>
 #include <string.h>
 
-#define LANES 16
-#define TILE_ROWS 8    /* query rows that share the blocks in cache */
-#define SPLIT_BLOCKS 4 /* a shorter history is not worth a second loop */
+#define TILE_QUERIES 96                  /* query rows times heads that share a block */
+#define TILE_FLOATS 32768                /* their queries and sums, for a level-2 cache */
+#define FEW_QUERIES 16                   /* a tile: as in decoding */
+#define PARTIAL_BYTES ((size_t)16 << 20) /* more of them cost more than they bring */
+#define SPLIT_BLOCKS 4                   /* a shorter history is not worth a second loop */
 
-/* Blocks [first, end) of a row hold visible keys, which are positions [low, high]. */
-typedef struct span {
-    int32_t low, high, first, end;
-} span;
+/* ---- Whole: an item is a tile and one KV head ---- */
 
-typedef struct job {
-    const weft_kernels *kernels;
-    const weft_attn_row *rows;
-    weft_attn_params params;
-    const float *q; /* [n_rows, n_head, dim], unit step within a head */
-    int64_t q_row, q_head;
-    const unsigned char *k, *v; /* [capacity, n_kv, dim], [capacity, n_kv, dim_v] */
-    weft_dtype k_type, v_type;
-    size_t n_rows, n_head, n_kv, group, dim, dim_v; /* group: query heads a KV head */
-    float *y;                                       /* [n_rows, n_head * dim_v] */
-    size_t tile_rows, n_tiles;
-    size_t state_floats; /* a partial: the weighted sum, the largest score, the sum */
-    size_t n_blocks;     /* the longest span */
-    float *partials;     /* split: [n_rows, n_head, n_blocks, state_floats] */
-    float *scratch;      /* a thread: scores, one partial, states of a tile */
-    size_t scratch_floats, scores_floats;
-} job;
-
-/* The one definition of visibility: key j, query at i: i - window < j <= i. */
-static span visible(const job *j, size_t row) {
-    span s = {0, j->rows[row].position, 0, 0};
-    if (s.high < 0)
-        return s;
-    if (j->params.window > 0 && s.high >= j->params.window)
-        s.low = s.high - j->params.window + 1;
-    s.first = s.low / j->params.block_size;
-    s.end = s.high / j->params.block_size + 1;
-    return s;
-}
-
-/* Lane by lane, so that compilers use whole vectors. */
-static float lane_sum(const float *p, size_t n) {
-    float lane[LANES] = {0};
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t l = 0; l < LANES; l++)
-            lane[l] += p[i + l];
-    for (size_t l = 0; i + l < n; l++)
-        lane[l] += p[i + l];
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t l = 0; l < half; l++)
-            lane[l] += lane[l + half];
-    return lane[0];
-}
-
-static float largest(const float *p, size_t n) {
-    float lane[LANES], most = -INFINITY;
-    size_t i = 0;
-    for (size_t l = 0; l < LANES; l++)
-        lane[l] = -INFINITY;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t l = 0; l < LANES; l++)
-            lane[l] = p[i + l] > lane[l] ? p[i + l] : lane[l];
-    for (; i < n; i++)
-        most = p[i] > most ? p[i] : most;
-    for (size_t l = 0; l < LANES; l++)
-        most = lane[l] > most ? lane[l] : most;
-    return most;
-}
-
-/* Partial result of one query head over the visible part of one block. */
-static void one_block(const job *j, size_t row, size_t head, span s, int32_t block, float *scores,
-                      float *state) {
-    const weft_kernels *k = j->kernels;
-    int64_t size = j->params.block_size, low = block * size, high = low + size - 1;
-    low = low < s.low ? s.low : low;
-    high = high > s.high ? s.high : high;
-    size_t n = (size_t)(high - low) + 1, kv = head / j->group;
-    size_t at = (size_t)j->rows[row].blocks[block] * (size_t)size + (size_t)(low % size);
-    const float *q = j->q + (int64_t)row * j->q_row + (int64_t)head * j->q_head;
-    size_t k_step = j->n_kv * j->dim, v_step = j->n_kv * j->dim_v;
-    size_t k_at = at * k_step + kv * j->dim, v_at = at * v_step + kv * j->dim_v;
-
-    k->attn_scores(q, j->k + k_at * weft_dtype_block_bytes(j->k_type), j->k_type, k_step, j->dim, n,
-                   scores);
-    k->scale(scores, n, j->params.scale, scores);
-    if (j->params.softcap > 0) {
-        for (size_t i = 0; i < n; i++)
-            scores[i] /= j->params.softcap;
-        k->tanh(scores, n, scores);
-        k->scale(scores, n, j->params.softcap, scores);
-    }
-    float most = largest(scores, n);
-    for (size_t i = 0; i < n; i++)
-        scores[i] -= most;
-    k->exp(scores, n, scores);
-    state[j->dim_v] = most;
-    state[j->dim_v + 1] = lane_sum(scores, n);
-    memset(state, 0, j->dim_v * sizeof(float));
-    k->attn_values(scores, j->v + v_at * weft_dtype_block_bytes(j->v_type), j->v_type, v_step,
-                   j->dim_v, n, state);
-}
-
-/* state = state and the partial that follows it. */
-static void merge(const job *j, float *state, const float *part) {
-    size_t n = j->dim_v;
-    float most = part[n] > state[n] ? part[n] : state[n];
-    float factor[2] = {state[n] - most, part[n] - most};
-    j->kernels->exp(factor, 2, factor);
-    /* acc = fmaf(acc_b, factor_b, acc * factor) */
-    j->kernels->scale(state, n, factor[0], state);
-    j->kernels->attn_values(&factor[1], part, WEFT_F32, n, n, 1, state);
-    state[n + 1] = fmaf(part[n + 1], factor[1], state[n + 1] * factor[0]);
-    state[n] = most;
-}
-
-static void finish(const job *j, size_t row, size_t head, const float *state) {
-    float *y = j->y + (row * j->n_head + head) * j->dim_v, sum = state[j->dim_v + 1];
+static void finish(const attn_job *j, size_t row, size_t head, const float *acc, float sum,
+                   bool seen) {
+    float *y = j->y + (row * j->n_head + head) * j->dim_v;
     for (size_t i = 0; i < j->dim_v; i++)
-        y[i] = state[i] / sum;
+        y[i] = seen ? acc[i] / sum : 0;
 }
 
-static void zero_row(const job *j, size_t row, size_t head) {
-    memset(j->y + (row * j->n_head + head) * j->dim_v, 0, j->dim_v * sizeof(float));
-}
-
-/* ---- Whole: an item is a tile of rows and one KV head ---- */
-
-static void one_tile(const job *j, size_t first_row, size_t kv, float *scratch) {
-    float *scores = scratch, *part = scratch + j->scores_floats;
-    float *states = part + j->state_floats;
-    size_t n = j->n_rows - first_row < j->tile_rows ? j->n_rows - first_row : j->tile_rows;
-    span spans[TILE_ROWS];
-    int32_t first = INT32_MAX, end = 0;
-    for (size_t r = 0; r < n; r++) {
-        spans[r] = visible(j, first_row + r);
-        if (spans[r].end == 0)
-            continue;
-        first = spans[r].first < first ? spans[r].first : first;
-        end = spans[r].end > end ? spans[r].end : end;
+static void one_tile(const attn_job *j, const attn_tile *t, size_t kv, attn_work *w) {
+    size_t n_q = t->n * j->group, first, end;
+    weft_attn_load_queries(j, t, kv, w);
+    memset(w->acc, 0, n_q * j->dim_v16 * sizeof(float));
+    for (size_t i = 0; i < n_q; i++) {
+        w->most[i] = -INFINITY;
+        w->sum[i] = 0;
     }
-    for (int32_t b = first; b < end; b++)
-        for (size_t i = 0; i < n * j->group; i++) {
-            size_t r = i / j->group, head = kv * j->group + i % j->group;
-            float *state = states + i * j->state_floats;
-            if (b < spans[r].first || b >= spans[r].end)
-                continue;
-            bool begins = b == spans[r].first;
-            one_block(j, first_row + r, head, spans[r], b, scores, begins ? state : part);
-            if (!begins)
-                merge(j, state, part);
+    for (int32_t b = t->first; b < t->end; b++) {
+        weft_attn_score_block(j, t, b, kv, w, &first, &end);
+        for (size_t r = first, next; r < end; r = next) { /* rows that see none stay as they are */
+            for (next = r; next < end && weft_attn_part_of(j, t->row + next, b).n > 0;)
+                next++;
+            size_t i = r * j->group;
+            weft_attn_join(j->kernels, (next - r) * j->group, w->block_most + i, w->block_sum + i,
+                           w->most + i, w->sum + i, w->factors + 2 * i);
+            next += next == r;
         }
-    for (size_t i = 0; i < n * j->group; i++) {
-        size_t r = i / j->group, head = kv * j->group + i % j->group;
-        if (spans[r].end == 0)
-            zero_row(j, first_row + r, head);
-        else
-            finish(j, first_row + r, head, states + i * j->state_floats);
+        weft_attn_sum_values(j, t, b, w, first, end, w->factors, w->acc);
+    }
+    for (size_t i = 0; i < n_q; i++) {
+        size_t row = t->row + i / j->group;
+        finish(j, row, kv * j->group + i % j->group, w->acc + i * j->dim_v16, w->sum[i],
+               weft_attn_visible(j, row).end > 0);
     }
 }
 
 static void run_tiles(void *ctx, size_t begin, size_t end, int thread) {
-    const job *j = ctx;
+    const attn_job *j = ctx;
+    attn_work w = weft_attn_work_of(j, thread);
     for (size_t i = begin; i < end; i++) {
         size_t item = j->n_tiles * j->n_kv - 1 - i; /* later rows see more: the long ones first */
-        one_tile(j, item / j->n_kv * j->tile_rows, item % j->n_kv,
-                 j->scratch + (size_t)thread * j->scratch_floats);
+        one_tile(j, &j->tiles[item / j->n_kv], item % j->n_kv, &w);
     }
 }
 
-/* ---- Split: an item is a row, a KV head and one block; then the partials are merged ---- */
+/* ---- Split: an item is a tile, one block and some KV heads; then the partials are merged ---- */
+
+static float *partial_of(const attn_job *j, size_t kv, size_t at, size_t row) {
+    return j->partials + ((kv * j->n_blocks + at) * j->n_rows + row) * j->group * j->state_floats;
+}
+
+static void one_partial(const attn_job *j, const attn_tile *t, size_t at, size_t kv, attn_work *w) {
+    size_t first, end;
+    weft_attn_load_queries(j, t, kv, w);
+    int32_t block = t->first + (int32_t)at;
+    weft_attn_score_block(j, t, block, kv, w, &first, &end);
+    weft_attn_sum_values(j, t, block, w, first, end, NULL, w->acc);
+    float *to = partial_of(j, kv, at, t->row);
+    for (size_t i = first * j->group; i < end * j->group; i++) {
+        float *state = to + i * j->state_floats;
+        memcpy(state, w->acc + i * j->dim_v16, j->dim_v * sizeof *state);
+        state[j->dim_v] = w->block_most[i];
+        state[j->dim_v + 1] = w->block_sum[i];
+    }
+}
+
+static void plan_ahead(const attn_job *j, const attn_tile *t, size_t at, attn_work *w) {
+    w->ahead[0] = w->ahead[1] = NULL;
+    w->slice = 0;
+    w->n_slices = 4 * j->kv_an_item;
+    if (at >= (size_t)(t->end - t->first) || j->kv_an_item != j->n_kv)
+        return;
+    size_t size = (size_t)j->params.block_size;
+    size_t block = (size_t)j->rows[t->row].blocks[t->first + (int32_t)at];
+    w->ahead_bytes[0] = size * j->n_kv * j->k_head;
+    w->ahead_bytes[1] = size * j->n_kv * j->v_head;
+    w->ahead[0] = j->k + block * w->ahead_bytes[0];
+    w->ahead[1] = j->v + block * w->ahead_bytes[1];
+}
 
 static void run_blocks(void *ctx, size_t begin, size_t end, int thread) {
-    const job *j = ctx;
-    float *scores = j->scratch + (size_t)thread * j->scratch_floats;
+    const attn_job *j = ctx;
+    attn_work w = weft_attn_work_of(j, thread);
+    size_t parts = j->n_kv / j->kv_an_item;
     for (size_t i = begin; i < end; i++) {
-        size_t at = i % j->n_blocks, kv = i / j->n_blocks % j->n_kv,
-               row = i / j->n_blocks / j->n_kv;
-        span s = visible(j, row);
-        if (at >= (size_t)(s.end - s.first))
+        const attn_tile *t = &j->tiles[i / parts / j->n_blocks];
+        size_t at = i / parts % j->n_blocks, kv = i % parts * j->kv_an_item;
+        if (at >= (size_t)(t->end - t->first))
             continue;
-        for (size_t head = kv * j->group; head < (kv + 1) * j->group; head++)
-            one_block(j, row, head, s, s.first + (int32_t)at, scores,
-                      j->partials +
-                          ((row * j->n_head + head) * j->n_blocks + at) * j->state_floats);
+        plan_ahead(j, t, i + 1 < end ? at + 1 : SIZE_MAX, &w);
+        for (size_t n = 0; n < j->kv_an_item; n++)
+            one_partial(j, t, at, kv + n, &w);
     }
 }
 
 static void run_merges(void *ctx, size_t begin, size_t end, int thread) {
-    const job *j = ctx;
+    const attn_job *j = ctx;
     (void)thread;
     for (size_t i = begin; i < end; i++) {
-        size_t row = i / j->n_head, head = i % j->n_head;
-        span s = visible(j, row);
-        float *state = j->partials + i * j->n_blocks * j->state_floats;
-        if (s.end == 0) {
-            zero_row(j, row, head);
-            continue;
+        size_t row = i / j->n_head, head = i % j->n_head, kv = head / j->group;
+        attn_span s = weft_attn_visible(j, row);
+        float *y = j->y + i * j->dim_v, most = -INFINITY, sum = 0;
+        memset(y, 0, j->dim_v * sizeof *y);
+        for (int32_t b = s.first; b < s.end; b++) {
+            size_t at = (size_t)(b - j->tiles[j->tile_of[row]].first);
+            const float *state = partial_of(j, kv, at, row) + head % j->group * j->state_floats;
+            float factors[2];
+            weft_attn_join(j->kernels, 1, &state[j->dim_v], &state[j->dim_v + 1], &most, &sum,
+                           factors);
+            j->kernels->attn_merge(state, factors, j->dim_v, y);
         }
-        for (size_t b = 1; b < (size_t)(s.end - s.first); b++)
-            merge(j, state, state + b * j->state_floats);
-        finish(j, row, head, state);
+        finish(j, row, head, y, sum, s.end > 0);
     }
 }
 
 /* ---- Plan and checks ---- */
 
-static bool take_queries(weft_scope *s, job *j, const weft_tensor *q) {
+static bool take_queries(weft_scope *s, attn_job *j, const weft_tensor *q) {
     j->q = weft_tensor_data(q);
     j->q_row = q->strides[0];
     j->q_head = q->strides[1];
@@ -235,39 +154,90 @@ static bool take_queries(weft_scope *s, job *j, const weft_tensor *q) {
     return true;
 }
 
-static size_t round_up(size_t n) {
-    return (n + 15) / 16 * 16;
+/* Cuts the rows into tiles of at most `most` rows of one block list. */
+static void cut_tiles(attn_job *j, size_t most) {
+    j->tile_rows = most;
+    j->n_tiles = j->n_blocks = 0;
+    for (size_t r = 0; r < j->n_rows; r++) {
+        attn_tile *t = j->n_tiles > 0 ? &j->tiles[j->n_tiles - 1] : NULL;
+        attn_span s = weft_attn_visible(j, r);
+        if (t == NULL || t->n == most || j->rows[r].blocks != j->rows[t->row].blocks) {
+            t = &j->tiles[j->n_tiles++];
+            *t = (attn_tile){r, 0, s.first, s.end};
+        }
+        t->n++;
+        j->tile_of[r] = (uint32_t)(j->n_tiles - 1);
+        if (s.end > 0) {
+            t->first = t->end == 0 || s.first < t->first ? s.first : t->first;
+            t->end = s.end > t->end ? s.end : t->end;
+        }
+        size_t n = (size_t)(t->end - t->first);
+        j->n_blocks = n > j->n_blocks ? n : j->n_blocks;
+    }
 }
 
-static bool run(weft_scope *s, job *j) {
-    size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
-    size_t work = j->group * (size_t)j->params.block_size * (j->dim + j->dim_v); /* a block */
-    bool split = threads > 1 && j->n_rows * j->n_kv < 4 * threads && j->n_blocks >= SPLIT_BLOCKS;
-    j->state_floats = round_up(j->dim_v + 2);
-    j->scores_floats = round_up((size_t)j->params.block_size);
-    j->tile_rows = TILE_ROWS;
-    while (j->tile_rows > 1 && weft_ceil_div(j->n_rows, j->tile_rows) * j->n_kv < 4 * threads)
-        j->tile_rows /= 2;
-    j->n_tiles = weft_ceil_div(j->n_rows, j->tile_rows);
-    j->scratch_floats =
-        j->scores_floats + j->state_floats * (split ? 0 : 1 + j->tile_rows * j->group);
-    j->scratch = weft_scope_scratch(
-        s, "attention", weft_size_of(weft_size_of(threads, j->scratch_floats), sizeof(float)));
-    if (j->scratch == NULL)
+static void *take_scratch(weft_scope *s, size_t n, size_t item_bytes) {
+    return weft_scope_scratch(s, "attention", weft_size_of(n, item_bytes));
+}
+
+/* Tiles as large as pays, or smaller ones, or blocks apart, until every thread has its share. */
+static bool plan(weft_scope *s, attn_job *j, size_t threads, bool *split) {
+    j->dim16 = weft_attn_lanes_up(j->dim);
+    j->dim_v16 = weft_attn_lanes_up(j->dim_v);
+    j->ld = weft_attn_lanes_up((size_t)j->params.block_size);
+    j->tiles = take_scratch(s, j->n_rows, sizeof *j->tiles);
+    j->tile_of = take_scratch(s, j->n_rows, sizeof *j->tile_of);
+    if (j->tiles == NULL || j->tile_of == NULL)
         return false;
+    size_t queries = TILE_FLOATS / (j->dim16 + j->dim_v16 + 1);
+    size_t most = (queries < TILE_QUERIES ? queries : TILE_QUERIES) / j->group;
+    most = most == 0 ? 1 : most;
+    most = most > j->n_rows ? j->n_rows : most;
+    cut_tiles(j, most);
+    for (size_t n = most; j->n_tiles * j->n_kv < 4 * threads && n >= 8 && threads > 1;)
+        cut_tiles(j, n /= 2);
+    /* With few queries for each position memory is what counts: all KV heads go together. */
+    bool few = j->n_rows * j->group <= FEW_QUERIES * j->n_tiles;
+    *split =
+        j->n_blocks >= SPLIT_BLOCKS && (few || (threads > 1 && j->n_tiles * j->n_kv < 4 * threads));
+    if (*split)
+        cut_tiles(j, most);
+    j->state_floats = weft_attn_lanes_up(j->dim_v + 2);
+    size_t partials = weft_size_of(weft_size_of(weft_size_of(j->n_rows, j->n_head), j->n_blocks),
+                                   j->state_floats * sizeof *j->partials);
+    if (*split && partials > PARTIAL_BYTES) {
+        *split = false;
+    }
+    j->scratch_floats = weft_attn_work_floats(j);
+    j->scratch = take_scratch(s, weft_size_of(threads, j->scratch_floats), sizeof *j->scratch);
+    return j->scratch != NULL;
+}
+
+static bool run(weft_scope *s, attn_job *j) {
+    bool split;
+    size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
+    if (!plan(s, j, threads, &split))
+        return false;
+    size_t steps = j->tile_rows * j->group * (size_t)j->params.block_size * (j->dim + j->dim_v);
     if (!split) {
-        weft_op_loop(s, j->n_tiles * j->n_kv, j->tile_rows * work * (j->n_blocks + 1) / 2,
-                     run_tiles, j);
+        weft_op_loop(s, j->n_tiles * j->n_kv, steps * (j->n_blocks + 1) / 2, run_tiles, j);
         return true;
     }
-    size_t n = j->n_rows * j->n_head * j->n_blocks; /* few rows: far from overflow */
-    j->partials = weft_scope_scratch(s, "attention",
-                                     weft_size_of(weft_size_of(n, j->state_floats), sizeof(float)));
+    /* All KV heads of a position lie together: a thread that takes them reads in order. */
+    j->kv_an_item = j->n_tiles * j->n_blocks >= 4 * threads ? j->n_kv : 1;
+    size_t n = j->n_rows * j->n_head * j->n_blocks; /* bounded by PARTIAL_BYTES */
+    j->partials = take_scratch(s, weft_size_of(n, j->state_floats), sizeof *j->partials);
     if (j->partials == NULL)
         return false;
-    weft_op_loop(s, j->n_rows * j->n_kv * j->n_blocks, work, run_blocks, j);
+    size_t items = j->n_tiles * j->n_blocks * (j->n_kv / j->kv_an_item);
+    weft_team_for(weft_scope_team(s), items, items / (4 * threads), run_blocks, j);
     weft_op_loop(s, j->n_rows * j->n_head, j->n_blocks * j->dim_v, run_merges, j);
     return true;
+}
+
+/* Of a value head. */
+static int64_t width_of(const weft_tensor *v, const weft_attn_params *params) {
+    return params->dim_v > 0 ? params->dim_v : v->dims[2];
 }
 
 static bool check_tensors(weft_scope *s, const weft_tensor *q, const weft_tensor *k,
@@ -275,12 +245,14 @@ static bool check_tensors(weft_scope *s, const weft_tensor *q, const weft_tensor
     char sq[96], sk[96], sv[96];
     const weft_tensor *all[] = {q, k, v};
     for (int i = 0; i < 3; i++) {
-        if (!weft_op_plain(s, "attention", all[i]))
+        bool blocks = i > 0 && all[i]->dtype == WEFT_Q8_0;
+        if (!blocks && !weft_op_plain(s, "attention", all[i]))
             return false;
-        if (all[i]->dtype == WEFT_F32 || (i > 0 && all[i]->dtype == WEFT_F16))
+        weft_dtype type = all[i]->dtype;
+        if (type == WEFT_F32 || (i > 0 && weft_cache_type_allowed(type)))
             continue;
         weft_scope_fail(s, WEFT_E_DTYPE, "attention", "%c is %s: %s is needed", "qkv"[i],
-                        weft_dtype_name(all[i]->dtype), i > 0 ? "f32 or f16" : "f32");
+                        weft_dtype_name(type), i > 0 ? WEFT_CACHE_TYPES : "f32");
         return false;
     }
     weft_shape_text(q, sq, sizeof sq);
@@ -293,12 +265,14 @@ static bool check_tensors(weft_scope *s, const weft_tensor *q, const weft_tensor
     }
     bool fits = q->rank == 3 && k->rank == 3 && v->rank == 3 && k->dims[0] == v->dims[0] &&
                 k->dims[1] == v->dims[1] && k->dims[1] > 0 && q->dims[1] % k->dims[1] == 0 &&
-                q->dims[2] == k->dims[2] && k->dims[0] % params->block_size == 0;
+                k->dims[2] == weft_cache_width(k->dtype, q->dims[2]) &&
+                v->dims[2] == weft_cache_width(v->dtype, width_of(v, params)) &&
+                k->dims[0] % params->block_size == 0;
     if (!fits) {
         weft_scope_fail(s, WEFT_E_SHAPE, "attention",
                         "q %s, k %s, v %s do not fit: [T, n_head, head_dim] and [capacity, "
                         "n_head_kv, head_dim] with n_head a multiple of n_head_kv and capacity of "
-                        "block_size %d are needed",
+                        "block_size %d are needed (q8_0: head_dim rounded up to 32)",
                         sq, sk, sv, params->block_size);
         return false;
     }
@@ -311,13 +285,19 @@ static bool check_tensors(weft_scope *s, const weft_tensor *q, const weft_tensor
     return true;
 }
 
+static size_t bytes_of_row(const weft_tensor *t) {
+    return (size_t)t->dims[2] / weft_dtype_block(t->dtype) * weft_dtype_block_bytes(t->dtype);
+}
+
 /* Every block that a row will read lies in the cache. */
-static bool check_rows(weft_scope *s, job *j, int64_t capacity) {
+static bool check_rows(weft_scope *s, const attn_job *j, int64_t capacity) {
     for (size_t row = 0; row < j->n_rows; row++) {
-        span sp = visible(j, row);
-        size_t n = (size_t)(sp.end - sp.first);
-        j->n_blocks = n > j->n_blocks ? n : j->n_blocks;
-        for (int32_t b = sp.first; b < sp.end; b++) {
+        attn_span sp = weft_attn_visible(j, row),
+                  last = row > 0 ? weft_attn_visible(j, row - 1) : sp;
+        /* The next row of a sequence sees the last one's blocks again. */
+        bool next = row > 0 && j->rows[row].blocks == j->rows[row - 1].blocks &&
+                    last.end > last.first && sp.first >= last.first;
+        for (int32_t b = next && last.end > sp.first ? last.end : sp.first; b < sp.end; b++) {
             int32_t block = j->rows[row].blocks[b];
             if (block >= 0 && block < capacity / j->params.block_size)
                 continue;
@@ -330,6 +310,22 @@ static bool check_rows(weft_scope *s, job *j, int64_t capacity) {
     return true;
 }
 
+/* For the profile: the positions that the rows see, those of one sequence once. */
+static uint64_t seen_bytes(const attn_job *j) {
+    uint64_t position = j->n_kv * (j->k_head + j->v_head);
+    uint64_t blocks = 0;
+    int32_t first = 0;
+    for (size_t r = 0; r < j->n_rows; r++) {
+        attn_span at = weft_attn_visible(j, r);
+        if (r == 0 || j->rows[r].blocks != j->rows[r - 1].blocks)
+            first = at.first;
+        bool last = r + 1 == j->n_rows || j->rows[r + 1].blocks != j->rows[r].blocks;
+        if (last && at.end > first)
+            blocks += (uint64_t)(at.end - first);
+    }
+    return blocks * (uint64_t)j->params.block_size * position;
+}
+
 weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_tensor *v,
                             const weft_attn_row *rows, const weft_attn_params *params) {
     const char *name = "attention";
@@ -340,19 +336,21 @@ weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_
         return weft_scope_fail(s, WEFT_E_NULL, name, "%s is NULL", rows ? "params" : "rows");
     if (!check_tensors(s, q, k, v, params))
         return NULL;
-    job j = {.kernels = weft_scope_kernels(s),
-             .rows = rows,
-             .params = *params,
-             .k_type = k->dtype,
-             .v_type = v->dtype,
-             .n_rows = (size_t)q->dims[0],
-             .n_head = (size_t)q->dims[1],
-             .n_kv = (size_t)k->dims[1],
-             .dim = (size_t)q->dims[2],
-             .dim_v = (size_t)v->dims[2]};
+    attn_job j = {.kernels = weft_scope_kernels(s),
+                  .rows = rows,
+                  .params = *params,
+                  .k_type = k->dtype,
+                  .v_type = v->dtype,
+                  .k_head = bytes_of_row(k),
+                  .v_head = bytes_of_row(v),
+                  .n_rows = (size_t)q->dims[0],
+                  .n_head = (size_t)q->dims[1],
+                  .n_kv = (size_t)k->dims[1],
+                  .dim = (size_t)q->dims[2],
+                  .dim_v = (size_t)width_of(v, params)};
     j.group = j.n_head / j.n_kv;
     int64_t width, dims[2] = {q->dims[0], 0};
-    if (!weft_mul_i64(q->dims[1], v->dims[2], &width))
+    if (!weft_mul_i64(q->dims[1], (int64_t)j.dim_v, &width))
         return weft_scope_fail(s, WEFT_E_OVERFLOW, name, "%zu heads of %zu", j.n_head, j.dim_v);
     dims[1] = width;
     if (!check_rows(s, &j, k->dims[0]))
@@ -361,6 +359,8 @@ weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_
     weft_op op;
     if (y == NULL || !weft_op_begin(&op, s, name, inputs, 3))
         return NULL;
+    if (op.timing.profile)
+        weft_op_reads(&op, seen_bytes(&j));
     j.k = weft_tensor_data(k);
     j.v = weft_tensor_data(v);
     j.y = weft_tensor_data(y);

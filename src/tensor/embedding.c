@@ -105,6 +105,8 @@ weft_tensor *weft_embedding(weft_scope *s, weft_tensor *table, weft_tensor *ids)
     weft_op op;
     if (y == NULL || !weft_op_begin(&op, s, name, inputs, 2))
         return NULL;
+    weft_op_reads(&op, (uint64_t)weft_tensor_numel(y) / weft_dtype_block(table->dtype) *
+                           weft_dtype_block_bytes(table->dtype));
     rows_job job = {.table = table, .ids = weft_tensor_data(ids), .y = weft_tensor_data(y)};
     job.id_step = ids->strides[0] * (int64_t)sizeof(int32_t);
     size_t n = (size_t)ids->dims[0];

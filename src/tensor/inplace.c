@@ -93,6 +93,7 @@ weft_status weft_slice_set(weft_scope *s, weft_tensor *dst, weft_tensor *src, in
     if (!weft_scope_ready(s, "slice_set", tensors, 2) || !slice_check(s, dst, src, &axis, start) ||
         !lock_for_write(s, "slice_set", &guard, tensors, 2))
         return status_of(s);
+    weft_timing timing = weft_timing_begin(weft_scope_engine(s), "slice_set", &src, 1);
     /* In items, dst is [outer, room], src [outer, length], and `skip` items come before. */
     weft_items to = weft_items_of(dst), from = weft_items_of(src);
     int64_t outer = 1, inner = 1;
@@ -114,6 +115,7 @@ weft_status weft_slice_set(weft_scope *s, weft_tensor *dst, weft_tensor *src, in
                               (int64_t[]){room, 1});
         count_write(dst->storage);
     }
+    weft_timing_end(&timing);
     weft_guard_unlock(&guard);
     return WEFT_OK;
 }

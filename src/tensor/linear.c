@@ -87,13 +87,14 @@ static void run_part(const job *j, const part *p, size_t first, size_t n_panels,
                      size_t n_rows, unsigned char *scratch) {
     size_t step = p->panels != NULL ? n_panels : 1;
     for (size_t at = first; at < first + n_panels; at += step) {
-        const unsigned char *panels = p->panels + at * p->panel_bytes;
-        if (p->panels == NULL) {
+        const unsigned char *panels = scratch;
+        if (p->panels != NULL) {
+            panels = p->panels + at * p->panel_bytes;
+        } else {
             size_t rows = p->n_out - at * PANEL < PANEL ? p->n_out - at * PANEL : PANEL;
             weft_panel_pack(p->weight->dtype,
                             weft_rows_at(p->weight, at * PANEL, rows, scratch + j->rows_at), rows,
                             j->n_in, scratch);
-            panels = scratch;
         }
         for (size_t r = row; r < row + n_rows; r += j->rows_a_tile) {
             size_t n = row + n_rows - r < j->rows_a_tile ? row + n_rows - r : j->rows_a_tile;
@@ -105,7 +106,9 @@ static void run_part(const job *j, const part *p, size_t first, size_t n_panels,
 /* Items are panels of all parts one after the other, for each group of rows. */
 static void run_panels(void *ctx, size_t begin, size_t end, int thread) {
     const job *j = ctx;
-    unsigned char *scratch = j->scratch + (size_t)thread * j->scratch_bytes;
+    unsigned char *scratch = NULL; /* where all parts have panels */
+    if (j->scratch != NULL)
+        scratch = j->scratch + (size_t)thread * j->scratch_bytes;
     while (begin < end) {
         size_t group = begin / j->n_panels, at = begin % j->n_panels, i = 0;
         while (at >= j->parts[i].first + j->parts[i].n_panels)

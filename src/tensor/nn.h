@@ -36,12 +36,22 @@ typedef struct weft_attn_params {
     float softcap;      /* 0: none */
     int32_t window;     /* 0: none; else key j is visible to query i when i - window < j <= i */
     int32_t block_size; /* positions a block: also the chunk by which sums are formed */
+    int32_t dim_v;      /* of a value head where q8_0 pads it; 0: the width of v's rows */
 } weft_attn_params;
 
+/* What a cache may hold. Rows of q8_0 are whole blocks: head_dim is rounded up to 32. */
+#define WEFT_CACHE_TYPES "f32, f16, bf16 or q8_0"
+bool weft_cache_type_allowed(weft_dtype type);
+int64_t weft_cache_width(weft_dtype type, int64_t head_dim);
+
+/* x [T, n_head, head_dim] f32 as rows of a cache, [T, n_head, weft_cache_width]: a cast, or for
+ * q8_0 the int8 of activations (docs/numerics.md) with the scale in f16, padded with zeros. */
+weft_tensor *weft_cache_rows(weft_scope *s, weft_tensor *x, weft_dtype type);
+
 /* Softmax attention, online over blocks merged in order. q [T, n_head, head_dim] f32; k, v
- * [capacity, n_head_kv, head_dim(_v)] f32 or f16, contiguous, capacity a multiple of block_size;
- * rows [T]. Gives [T, n_head * head_dim_v] f32. A row without a visible key is zeros. The scores
- * are never stored whole. */
+ * [capacity, n_head_kv, head_dim(_v)] of a cache's type, contiguous, capacity a multiple of
+ * block_size; rows [T]. Gives [T, n_head * head_dim_v] f32. A row without a visible key is zeros.
+ * The scores are never stored whole. */
 weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_tensor *v,
                             const weft_attn_row *rows, const weft_attn_params *params);
 

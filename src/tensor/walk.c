@@ -267,10 +267,12 @@ bool weft_op_begin(weft_op *op, weft_scope *s, const char *name, weft_tensor *co
         return false;
     }
     op->env = weft_fpenv_enter();
+    op->timing = weft_timing_begin(weft_scope_engine(s), name, inputs, n);
     return true;
 }
 
 void weft_op_end(weft_op *op) {
+    weft_timing_end(&op->timing);
     weft_fpenv_restore(op->env);
     weft_guard_unlock(&op->guard);
 }

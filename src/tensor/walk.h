@@ -6,6 +6,7 @@
 
 #include "base/floats.h"
 #include "tensor/impl.h"
+#include "tensor/profile.h"
 
 #define WEFT_TILE 2048 /* elements a tile at most */
 #define WEFT_WALK_OPERANDS 3
@@ -67,11 +68,16 @@ void weft_strides_of(int rank, const int64_t *dims, int64_t *strides);
 typedef struct weft_op {
     weft_guard guard;
     weft_fpenv env;
+    weft_timing timing;
 } weft_op;
 /* Locks `inputs` for reading and sets the floating environment; false: the status is set. */
 bool weft_op_begin(weft_op *op, weft_scope *s, const char *name, weft_tensor *const *inputs,
                    size_t n);
 void weft_op_end(weft_op *op);
+/* For the profile, of an op that reads less than all of its inputs. */
+static inline void weft_op_reads(weft_op *op, uint64_t bytes) {
+    op->timing.bytes = bytes;
+}
 
 /* Plain elements in strided layout, or the status is set: WEFT_E_LAYOUT, WEFT_E_DTYPE. */
 bool weft_op_plain(weft_scope *s, const char *name, const weft_tensor *t);

@@ -134,6 +134,8 @@ static void test_errors_change_nothing(void **state) {
     assert_weft_fails(weft_session_eval(s, NULL, 3), WEFT_E_NULL);
     assert_weft_fails(weft_session_eval(s, ids, 35), WEFT_E_CACHE_FULL);
     assert_detail_has("30 of 64");
+    assert_weft_fails(weft_session_eval(s, ids, SIZE_MAX), WEFT_E_CACHE_FULL); /* none is read */
+    assert_weft_fails(weft_session_eval_all(s, ids, SIZE_MAX, before), WEFT_E_CACHE_FULL);
     ids[33] = TINY_N_VOCAB;
     assert_weft_fails(weft_session_eval(s, ids, 34), WEFT_E_RANGE);
     ids[33] = -1;
@@ -158,7 +160,7 @@ static void test_options_refused(void **state) {
     o.n_context = -1;
     assert_weft_fails(weft_session_create(f.model, &o, &s), WEFT_E_ARGUMENT);
     o.n_context = 64;
-    o.cache_type = WEFT_Q8_0;
+    o.cache_type = WEFT_Q4_0;
     assert_weft_fails(weft_session_create(f.model, &o, &s), WEFT_E_ARGUMENT);
     assert_detail_has("q8_0");
     o.cache_type = WEFT_F32;
@@ -291,13 +293,19 @@ static void test_two_sessions_in_two_threads(void **state) {
 
 static void test_a_forked_child_is_told(void **state) {
     (void)state;
+    skip_without_fork_notice();
     int32_t id = 65;
     weft_session *s = session_open(&f, 64, 0), *other;
+    weft_sampler *sampler;
     assert_weft_ok(weft_session_eval(s, &id, 1));
+    assert_weft_ok(weft_sampler_create(f.engine, NULL, &sampler));
     pid_t child = fork();
     if (child == 0) {
         weft_model *m;
-        bool told = weft_session_eval(s, &id, 1) == WEFT_E_FORKED &&
+        float logits[2] = {1, 2};
+        bool told = weft_sampler_accept(sampler, 1) == WEFT_E_FORKED &&
+                    weft_sampler_choose(sampler, logits, 2, &id) == WEFT_E_FORKED &&
+                    weft_session_eval(s, &id, 1) == WEFT_E_FORKED &&
                     weft_generate(s, &id, 1, NULL, NULL, NULL, NULL, NULL) == WEFT_E_FORKED &&
                     weft_session_truncate(s, 0, NULL) == WEFT_E_FORKED &&
                     weft_session_fork(s, &other) == WEFT_E_FORKED &&
@@ -309,6 +317,7 @@ static void test_a_forked_child_is_told(void **state) {
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     assert_weft_ok(weft_session_eval(s, &id, 1)); /* the parent goes on */
+    weft_sampler_release(&sampler);
     weft_session_release(&s);
 }
 

@@ -21,11 +21,15 @@ static int teardown(void **state) {
     return 0;
 }
 
-static weft_cache *new_cache(int32_t n_positions, int32_t n_sequences) {
+static weft_cache *cache_of_type(weft_dtype type, int32_t n_positions, int32_t n_sequences) {
     weft_cache *cache = NULL;
-    weft_cache_options o = {n_positions, WEFT_F16, n_sequences};
+    weft_cache_options o = {n_positions, type, n_sequences};
     assert_weft_ok(weft_cache_create(net.engine, net.network, &o, &cache));
     return cache;
+}
+
+static weft_cache *new_cache(int32_t n_positions, int32_t n_sequences) {
+    return cache_of_type(WEFT_F16, n_positions, n_sequences);
 }
 
 static float scratch[200 * TINY_VOCAB];
@@ -114,7 +118,7 @@ static void test_rollback(void **state) {
 static void test_bad_options(void **state) {
     (void)state;
     weft_cache *cache;
-    weft_cache_options huge = {INT32_MAX, WEFT_F32, 1}, type = {64, WEFT_BF16, 1},
+    weft_cache_options huge = {INT32_MAX, WEFT_F32, 1}, type = {64, WEFT_Q4_0, 1},
                        none = {0, WEFT_F16, 1}, sequences = {64, WEFT_F16, 0};
     assert_weft_fails(weft_cache_create(net.engine, net.network, &huge, &cache), WEFT_E_MEMORY);
     assert_detail_has("MiB");
@@ -176,6 +180,39 @@ static void test_saved_and_loaded_goes_on_the_same(void **state) {
     weft_cache_release(&to);
 }
 
+/* Every type: what it takes, and fork, truncate, save and load go on with the same bits. */
+static void test_every_type(void **state) {
+    (void)state;
+    static const struct {
+        weft_dtype type;
+        size_t head_bytes; /* of 16 elements */
+    } types[] = {{WEFT_F32, 64}, {WEFT_F16, 32}, {WEFT_BF16, 32}, {WEFT_Q8_0, 34}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        weft_cache *cache = cache_of_type(types[i].type, 256, 3);
+        int32_t a, b, c;
+        float expected[TINY_VOCAB], got[TINY_VOCAB];
+        assert_weft_ok(weft_cache_sequence_create(cache, &a));
+        assert_int_equal(weft_cache_bytes(cache),
+                         6 * 64 * 2 * net.network->h.n_layer * TINY_KV * types[i].head_bytes);
+        feed(cache, a, 0, 120, NULL);
+        saved file = save(cache, a);
+        feed(cache, a, 120, 130, expected);
+        assert_weft_ok(weft_cache_truncate(cache, a, 100, NULL));
+        assert_weft_ok(weft_cache_sequence_fork(cache, a, &b));
+        feed(cache, b, 100, 130, got);
+        assert_memory_equal(expected, got, sizeof got);
+        feed(cache, a, 100, 130, got);
+        assert_memory_equal(expected, got, sizeof got);
+        weft_cache_sequence_free(cache, a);
+        assert_weft_ok(weft_cache_sequence_create(cache, &c));
+        assert_weft_ok(weft_cache_load(cache, c, file.map.data, file.map.size_bytes));
+        feed(cache, c, 120, 130, got);
+        assert_memory_equal(expected, got, sizeof got);
+        drop(&file);
+        weft_cache_release(&cache);
+    }
+}
+
 static void test_damaged_and_foreign_files_are_refused(void **state) {
     (void)state;
     float expected[TINY_VOCAB], got[TINY_VOCAB];
@@ -232,6 +269,7 @@ int main(void) {
         cmocka_unit_test(test_rollback),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_saved_and_loaded_goes_on_the_same),
+        cmocka_unit_test(test_every_type),
         cmocka_unit_test(test_damaged_and_foreign_files_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

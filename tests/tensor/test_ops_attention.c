@@ -16,14 +16,31 @@ typedef struct problem {
     weft_attn_params params;
 } problem;
 
+/* As a cache holds it; q8_0 rows are blocks. */
+static weft_tensor *random_cache(fixture *f, weft_dtype type, const int64_t *dims) {
+    weft_tensor *t = weft_cache_rows(f->s, random_packed(f, WEFT_F32, 3, dims), type);
+    scope_ok(f->s);
+    return t;
+}
+
+/* [rows, n_kv, dim] of it, for the naive sum. */
+static double *cache_elements(fixture *f, weft_tensor *t, int64_t dim) {
+    weft_tensor *plain = t;
+    if (weft_tensor_dtype(t) == WEFT_Q8_0)
+        plain = weft_tensor_narrow(f->s, weft_dequantize(f->s, t), 2, 0, (size_t)dim);
+    double *e = elements(weft_tensor_contiguous(f->s, plain));
+    scope_ok(f->s);
+    return e;
+}
+
 static problem make_problem(fixture *f, const setting *c) {
     problem p;
     int64_t capacity = (int64_t)c->block * c->n_blocks;
     int64_t q[] = {c->length, c->n_head, c->dim}, k[] = {capacity, c->n_kv, c->dim};
     int64_t v[] = {capacity, c->n_kv, c->dim_v};
     p.q = random_packed(f, WEFT_F32, 3, q);
-    p.k = random_packed(f, c->type, 3, k);
-    p.v = random_packed(f, c->type, 3, v);
+    p.k = random_cache(f, c->type, k);
+    p.v = random_cache(f, c->type, v);
     p.blocks = malloc((size_t)c->n_blocks * sizeof *p.blocks);
     for (int32_t i = 0; i < c->n_blocks; i++)
         p.blocks[i] = i;
@@ -35,7 +52,7 @@ static problem make_problem(fixture *f, const setting *c) {
     p.rows = malloc((size_t)c->length * sizeof *p.rows);
     for (int32_t i = 0; i < c->length; i++)
         p.rows[i] = (weft_attn_row){p.blocks, i};
-    p.params = (weft_attn_params){0.3f, c->softcap, c->window, c->block};
+    p.params = (weft_attn_params){0.3f, c->softcap, c->window, c->block, (int32_t)c->dim_v};
     return p;
 }
 static void free_problem(problem *p) {
@@ -43,8 +60,9 @@ static void free_problem(problem *p) {
     free(p->rows);
 }
 
-static void check_against_naive(const setting *c, const problem *p, weft_tensor *y) {
-    double *q = elements(p->q), *k = elements(p->k), *v = elements(p->v), *r = elements(y);
+static void check_against_naive(fixture *f, const setting *c, const problem *p, weft_tensor *y) {
+    double *q = elements(p->q), *r = elements(y);
+    double *k = cache_elements(f, p->k, c->dim), *v = cache_elements(f, p->v, c->dim_v);
     double *score = malloc((size_t)c->length * sizeof *score);
     for (int32_t i = 0; i < c->length; i++)
         for (int64_t h = 0; h < c->n_head; h++) {
@@ -80,6 +98,8 @@ static const setting settings[] = {
     {6, 2, 32, 32, 16, 12, 180, WEFT_F32, 0, 0},   {9, 3, 64, 64, 64, 5, 300, WEFT_F16, 0, 0},
     {4, 4, 16, 16, 8, 30, 200, WEFT_F32, 0, 50},   {8, 2, 24, 40, 16, 12, 170, WEFT_F16, 20, 33},
     {3, 1, 80, 80, 32, 4, 100, WEFT_F32, 1.5f, 1}, {2, 1, 7, 5, 4, 9, 33, WEFT_F16, 0, 4},
+    {9, 3, 64, 64, 64, 3, 150, WEFT_Q8_0, 0, 0},   {8, 2, 40, 24, 16, 12, 170, WEFT_Q8_0, 0, 33},
+    {6, 2, 48, 32, 64, 3, 140, WEFT_BF16, 0, 0},   {8, 1, 72, 72, 16, 12, 150, WEFT_BF16, 30, 40},
 };
 #define N_SETTINGS (sizeof settings / sizeof settings[0])
 
@@ -90,7 +110,7 @@ static void test_against_naive(void **state) {
         weft_tensor *y = weft_attention(f->s, p.q, p.k, p.v, p.rows, &p.params);
         scope_ok(f->s);
         assert_int_equal(weft_tensor_dim(y, 1), settings[i].n_head * settings[i].dim_v);
-        check_against_naive(&settings[i], &p, y);
+        check_against_naive(f, &settings[i], &p, y);
         free_problem(&p);
         assert_weft_ok(weft_scope_reset(f->s));
     }

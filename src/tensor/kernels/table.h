@@ -37,13 +37,29 @@ typedef struct weft_kernels {
                      float *y);
     void (*softmax)(const float *x, size_t n, float *y);
 
-    /* One query against `n` consecutive positions of a block: s[j] = dot(q, k_j). k_j at
-     * k + j * stride elements; f16 or f32. 16 virtual lanes. */
-    void (*attn_scores)(const float *q, const void *k, weft_dtype dtype, size_t stride,
-                        size_t head_dim, size_t n, float *s);
-    /* acc[i] = fmaf(p[j], v_j[i], acc[i]) for j in order. */
-    void (*attn_values)(const float *p, const void *v, weft_dtype dtype, size_t stride,
-                        size_t head_dim, size_t n, float *acc);
+    /* Attention of several query rows over one block of `n` positions. Rows of floats are padded
+     * with zeros to a multiple of 16 ("dim16"); a block's row j lies at j * stride_bytes. */
+
+    /* Keys of a block (f32, f16, bf16; q8_0: whole blocks) as f32 [16 lanes, dim16 / 16, ld]:
+     * element i of key j at [i % 16, i / 16, j]; ld >= n rounded up to 16, the rest is zeros. */
+    void (*attn_keys)(weft_dtype dtype, const void *k, size_t stride_bytes, size_t dim, size_t n,
+                      float *keys, size_t ld);
+    /* Values as f32 [n, dim16]. */
+    void (*attn_rows)(weft_dtype dtype, const void *v, size_t stride_bytes, size_t dim, size_t n,
+                      float *rows);
+    /* s[r, j] = dot(q_r, key_j), 16 virtual lanes. q [n_q, dim16]; s [n_q, ld], n rounded up to 16
+     * columns are written. */
+    void (*attn_scores)(const float *q, size_t n_q, size_t dim, const float *keys, size_t ld,
+                        size_t n, float *s);
+    /* s = e^(x - most) in place, x = s * scale, then softcap * tanh(x / softcap) if that is above
+     * 0; *sum by 16 virtual lanes. */
+    void (*attn_softmax)(float *s, size_t n, float scale, float softcap, float *most, float *sum);
+    /* part[r] = sum over j in order of p[r, j] * v_j, one chain of fmaf from 0; v [n, dim16]. acc
+     * [n_q, dim16] = part, or with factors [n_q, 2] = fmaf(part, factors[1], acc * factors[0]). */
+    void (*attn_values)(const float *p, size_t ldp, size_t n_q, const float *v, size_t dim,
+                        size_t n, const float *factors /* or NULL */, float *acc);
+    /* The latter step alone, for one row of any length. */
+    void (*attn_merge)(const float *part, const float *factors, size_t n, float *acc);
 
     /* Elementwise; y may be x. */
     void (*exp)(const float *x, size_t n, float *y);

@@ -3,12 +3,31 @@
 #include "tensor/kernels/declare.h"
 #include "tensor/kernels/ref/attention_body.h"
 
-void weft_kernel_attn_scores_neon(const float *q, const void *k, weft_dtype dtype, size_t stride,
-                                  size_t head_dim, size_t n, float *s) {
-    attn_scores_body(q, k, dtype, stride, head_dim, n, s);
+void weft_kernel_attn_keys_neon(weft_dtype dtype, const void *k, size_t stride_bytes, size_t dim,
+                                size_t n, float *keys, size_t ld) {
+    attn_keys_body(dtype, k, stride_bytes, dim, n, keys, ld);
 }
 
-void weft_kernel_attn_values_neon(const float *p, const void *v, weft_dtype dtype, size_t stride,
-                                  size_t head_dim, size_t n, float *acc) {
-    attn_values_body(p, v, dtype, stride, head_dim, n, acc);
+void weft_kernel_attn_rows_neon(weft_dtype dtype, const void *v, size_t stride_bytes, size_t dim,
+                                size_t n, float *rows) {
+    attn_rows_body(dtype, v, stride_bytes, dim, n, rows);
+}
+
+void weft_kernel_attn_scores_neon(const float *q, size_t n_q, size_t dim, const float *keys,
+                                  size_t ld, size_t n, float *s) {
+    attn_scores_body(q, n_q, dim, keys, ld, n, s);
+}
+
+void weft_kernel_attn_softmax_neon(float *s, size_t n, float scale, float softcap, float *most,
+                                   float *sum) {
+    attn_softmax_body(s, n, scale, softcap, most, sum);
+}
+
+void weft_kernel_attn_values_neon(const float *p, size_t ldp, size_t n_q, const float *v,
+                                  size_t dim, size_t n, const float *factors, float *acc) {
+    attn_values_body(p, ldp, n_q, v, dim, n, factors, acc);
+}
+
+void weft_kernel_attn_merge_neon(const float *part, const float *factors, size_t n, float *acc) {
+    attn_merge_body(part, factors, n, acc);
 }

@@ -6,6 +6,8 @@
 #include "tensor/kernels/lanes.h"
 
 #define WEFT_TILE_ROWS 5 /* 20 sums, 4 weights and the activations fit 32 registers */
+#define WEFT_ATTN_QUERIES 4
+#define WEFT_ATTN_VECTORS 1
 
 typedef struct v16f {
     float32x4_t v[4];
@@ -33,6 +35,13 @@ WEFT_INLINE v16f v16f_load_f16(const uint16_t *p) {
 }
 WEFT_INLINE v16f v16f_load_bf16(const uint16_t *p) {
     QUARTERS(v16f, vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p + 4 * i), 16)));
+}
+WEFT_INLINE v16f v16f_load_s8(const int8_t *p) {
+    int8x16_t bytes = vld1q_s8(p);
+    int16x8_t lo = vmovl_s8(vget_low_s8(bytes)), hi = vmovl_s8(vget_high_s8(bytes));
+    return (v16f){
+        {vcvtq_f32_s32(vmovl_s16(vget_low_s16(lo))), vcvtq_f32_s32(vmovl_s16(vget_high_s16(lo))),
+         vcvtq_f32_s32(vmovl_s16(vget_low_s16(hi))), vcvtq_f32_s32(vmovl_s16(vget_high_s16(hi)))}};
 }
 WEFT_INLINE void v16f_store_f16(uint16_t *p, v16f x) {
     WEFT_UNROLL for (int i = 0; i < 4; i++)
@@ -115,11 +124,19 @@ WEFT_INLINE float v16f_sum(v16f x) {
 WEFT_INLINE float v16f_largest(v16f x) {
     return vmaxvq_f32(vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3])));
 }
-WEFT_INLINE void v16f_sum4(v16f x, v16f y, v16f z, v16f w, float out[4]) {
-    out[0] = v16f_sum(x);
-    out[1] = v16f_sum(y);
-    out[2] = v16f_sum(z);
-    out[3] = v16f_sum(w);
+/* Lane j of vector i goes to lane i of vector j, in squares of 4 by 4. */
+WEFT_INLINE void v16f_transpose(v16f r[16]) {
+    v16f t[16];
+    WEFT_UNROLL for (int i = 0; i < 4; i++) WEFT_UNROLL for (int j = 0; j < 4; j++) {
+        float32x4x2_t ab = vtrnq_f32(r[4 * i].v[j], r[4 * i + 1].v[j]);
+        float32x4x2_t cd = vtrnq_f32(r[4 * i + 2].v[j], r[4 * i + 3].v[j]);
+        for (int k = 0; k < 2; k++) {
+            t[4 * j + k].v[i] = vcombine_f32(vget_low_f32(ab.val[k]), vget_low_f32(cd.val[k]));
+            t[4 * j + k + 2].v[i] =
+                vcombine_f32(vget_high_f32(ab.val[k]), vget_high_f32(cd.val[k]));
+        }
+    }
+    memcpy(r, t, sizeof t);
 }
 #undef QUARTERS
 

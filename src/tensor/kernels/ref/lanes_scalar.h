@@ -7,6 +7,8 @@
 #include "tensor/kernels/lanes.h"
 
 #define WEFT_TILE_ROWS 4 /* activation rows of one float tile */
+#define WEFT_ATTN_QUERIES 2
+#define WEFT_ATTN_VECTORS 1
 
 typedef struct v16f {
     float v[16];
@@ -35,6 +37,9 @@ WEFT_INLINE v16f v16f_load_f16(const uint16_t *p) {
 }
 WEFT_INLINE v16f v16f_load_bf16(const uint16_t *p) {
     LANES(v16f, weft_bf16_to_f32(p[i]));
+}
+WEFT_INLINE v16f v16f_load_s8(const int8_t *p) {
+    LANES(v16f, (float)p[i]);
 }
 WEFT_INLINE void v16f_store_f16(uint16_t *p, v16f a) {
     for (int i = 0; i < 16; i++)
@@ -127,12 +132,13 @@ WEFT_INLINE float v16f_largest(v16f a) {
         m = a.v[i] > m ? a.v[i] : m;
     return m;
 }
-/* The sums of four vectors. */
-WEFT_INLINE void v16f_sum4(v16f a, v16f b, v16f c, v16f d, float out[4]) {
-    out[0] = v16f_sum(a);
-    out[1] = v16f_sum(b);
-    out[2] = v16f_sum(c);
-    out[3] = v16f_sum(d);
+WEFT_INLINE void v16f_transpose(v16f r[16]) {
+    for (int i = 0; i < 16; i++)
+        for (int j = 0; j < i; j++) {
+            float x = r[i].v[j];
+            r[i].v[j] = r[j].v[i];
+            r[j].v[i] = x;
+        }
 }
 #undef LANES
 

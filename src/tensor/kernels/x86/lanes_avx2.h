@@ -6,6 +6,8 @@
 #include "tensor/kernels/lanes.h"
 
 #define WEFT_TILE_ROWS 6 /* 12 sums, 2 weights and 1 activation fill the 16 registers */
+#define WEFT_ATTN_QUERIES 3
+#define WEFT_ATTN_VECTORS 2
 
 typedef struct v16f {
     __m256 a, b; /* lanes 0 … 7, 8 … 15 */
@@ -33,6 +35,11 @@ WEFT_INLINE v16f v16f_load_bf16(const uint16_t *p) {
     __m256i hi = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p + 8)));
     return (v16f){_mm256_castsi256_ps(_mm256_slli_epi32(lo, 16)),
                   _mm256_castsi256_ps(_mm256_slli_epi32(hi, 16))};
+}
+WEFT_INLINE v16f v16f_load_s8(const int8_t *p) {
+    __m128i bytes = _mm_loadu_si128((const __m128i *)p);
+    return (v16f){_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+                  _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
 }
 WEFT_INLINE void v16f_store_f16(uint16_t *p, v16f x) {
     _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x.a, _MM_FROUND_TO_NEAREST_INT));
@@ -123,18 +130,44 @@ WEFT_INLINE float v16f_largest(v16f x) {
     v = _mm_max_ps(v, _mm_movehl_ps(v, v));
     return _mm_cvtss_f32(_mm_max_ss(v, _mm_movehdup_ps(v)));
 }
-/* The trees of four vectors side by side: each step packs two vectors' halves into one. */
-WEFT_INLINE void v16f_sum4(v16f x, v16f y, v16f z, v16f w, float out[4]) {
-    __m256 sx = _mm256_add_ps(x.a, x.b), sy = _mm256_add_ps(y.a, y.b);
-    __m256 sz = _mm256_add_ps(z.a, z.b), sw = _mm256_add_ps(w.a, w.b);
-    __m256 xy =
-        _mm256_add_ps(_mm256_permute2f128_ps(sx, sy, 0x20), _mm256_permute2f128_ps(sx, sy, 0x31));
-    __m256 zw =
-        _mm256_add_ps(_mm256_permute2f128_ps(sz, sw, 0x20), _mm256_permute2f128_ps(sz, sw, 0x31));
-    __m256 xzyw = _mm256_add_ps(_mm256_shuffle_ps(xy, zw, 0x44), _mm256_shuffle_ps(xy, zw, 0xee));
-    __m128 xz = _mm256_castps256_ps128(xzyw), yw = _mm256_extractf128_ps(xzyw, 1);
-    __m128 s = _mm_add_ps(_mm_shuffle_ps(xz, yw, 0x88), _mm_shuffle_ps(xz, yw, 0xdd));
-    _mm_storeu_ps(out, _mm_shuffle_ps(s, s, 0xd8)); /* x z y w → x y z w */
+
+WEFT_INLINE void v16f_transpose8(__m256 r[8]) {
+    __m256 t[8], u[8];
+    WEFT_UNROLL for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    WEFT_UNROLL for (int i = 0; i < 8; i += 4) {
+        u[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+        u[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+        u[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        u[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+    WEFT_UNROLL for (int i = 0; i < 4; i++) {
+        r[i] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
+        r[i + 4] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
+    }
+}
+/* Lane j of vector i goes to lane i of vector j: four corners of 8 by 8. */
+WEFT_INLINE void v16f_transpose(v16f r[16]) {
+    WEFT_UNROLL for (int half = 0; half < 2; half++) {
+        __m256 low[8], high[8]; /* rows 8 half …, lanes 0 … 7 and 8 … 15 */
+        WEFT_UNROLL for (int i = 0; i < 8; i++) {
+            low[i] = r[8 * half + i].a;
+            high[i] = r[8 * half + i].b;
+        }
+        v16f_transpose8(low);
+        v16f_transpose8(high);
+        WEFT_UNROLL for (int i = 0; i < 8; i++) {
+            r[8 * half + i].a = low[i];
+            r[8 * half + i].b = high[i];
+        }
+    }
+    WEFT_UNROLL for (int i = 0; i < 8; i++) { /* the upper right and lower left corners swap */
+        __m256 corner = r[i].b;
+        r[i].b = r[8 + i].a;
+        r[8 + i].a = corner;
+    }
 }
 
 #endif

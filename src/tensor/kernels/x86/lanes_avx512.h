@@ -6,6 +6,8 @@
 #include "tensor/kernels/lanes.h"
 
 #define WEFT_TILE_ROWS 8
+#define WEFT_ATTN_QUERIES 4
+#define WEFT_ATTN_VECTORS 4
 
 typedef __m512 v16f;
 typedef __m512i v16i;
@@ -25,6 +27,9 @@ WEFT_INLINE v16f v16f_load_f16(const uint16_t *p) {
 WEFT_INLINE v16f v16f_load_bf16(const uint16_t *p) {
     __m512i w = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(w, 16));
+}
+WEFT_INLINE v16f v16f_load_s8(const int8_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
 WEFT_INLINE void v16f_store_f16(uint16_t *p, v16f x) {
     _mm256_storeu_si256((__m256i *)p, _mm512_maskz_cvtps_ph(0xffff, x, _MM_FROUND_TO_NEAREST_INT));
@@ -105,17 +110,29 @@ WEFT_INLINE float v16f_sum(v16f x) {
 WEFT_INLINE float v16f_largest(v16f x) {
     return _mm512_reduce_max_ps(x);
 }
-/* The trees of four vectors side by side: each step packs two vectors' halves into one. */
-WEFT_INLINE void v16f_sum4(v16f x, v16f y, v16f z, v16f w, float out[4]) {
-    __m256 sx = v16f_fold(x), sy = v16f_fold(y), sz = v16f_fold(z), sw = v16f_fold(w);
-    __m256 xy =
-        _mm256_add_ps(_mm256_permute2f128_ps(sx, sy, 0x20), _mm256_permute2f128_ps(sx, sy, 0x31));
-    __m256 zw =
-        _mm256_add_ps(_mm256_permute2f128_ps(sz, sw, 0x20), _mm256_permute2f128_ps(sz, sw, 0x31));
-    __m256 xzyw = _mm256_add_ps(_mm256_shuffle_ps(xy, zw, 0x44), _mm256_shuffle_ps(xy, zw, 0xee));
-    __m128 xz = _mm256_castps256_ps128(xzyw), yw = _mm256_extractf128_ps(xzyw, 1);
-    __m128 s = _mm_add_ps(_mm_shuffle_ps(xz, yw, 0x88), _mm_shuffle_ps(xz, yw, 0xdd));
-    _mm_storeu_ps(out, _mm_shuffle_ps(s, s, 0xd8)); /* x z y w → x y z w */
+
+/* Lane j of vector i goes to lane i of vector j: within 128 bits, then the quarters. */
+WEFT_INLINE void v16f_transpose(v16f r[16]) {
+    __m512 t[16];
+    WEFT_UNROLL for (int i = 0; i < 16; i += 4) {
+        __m512 a = _mm512_unpacklo_ps(r[i], r[i + 1]), b = _mm512_unpackhi_ps(r[i], r[i + 1]);
+        __m512 c = _mm512_unpacklo_ps(r[i + 2], r[i + 3]);
+        __m512 d = _mm512_unpackhi_ps(r[i + 2], r[i + 3]);
+        t[i] = _mm512_shuffle_ps(a, c, 0x44);
+        t[i + 1] = _mm512_shuffle_ps(a, c, 0xee);
+        t[i + 2] = _mm512_shuffle_ps(b, d, 0x44);
+        t[i + 3] = _mm512_shuffle_ps(b, d, 0xee);
+    }
+    WEFT_UNROLL for (int i = 0; i < 4; i++) {
+        __m512 a = _mm512_shuffle_f32x4(t[i], t[i + 4], 0x88);
+        __m512 b = _mm512_shuffle_f32x4(t[i], t[i + 4], 0xdd);
+        __m512 c = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0x88);
+        __m512 d = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0xdd);
+        r[i] = _mm512_shuffle_f32x4(a, c, 0x88);
+        r[i + 4] = _mm512_shuffle_f32x4(b, d, 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(a, c, 0xdd);
+        r[i + 12] = _mm512_shuffle_f32x4(b, d, 0xdd);
+    }
 }
 
 #endif
