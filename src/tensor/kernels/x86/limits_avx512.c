@@ -13,8 +13,13 @@ static uint64_t read_memory(const void *memory, size_t size_bytes) {
         for (int i = 0; i < READ_LINES; i++)
             sum[i % 4] =
                 _mm512_add_epi64(sum[i % 4], _mm512_load_si512((const void *)(p + 64 * i)));
-    return (uint64_t)_mm512_reduce_add_epi64(
-        _mm512_add_epi64(_mm512_add_epi64(sum[0], sum[1]), _mm512_add_epi64(sum[2], sum[3])));
+    __m512i all =
+        _mm512_add_epi64(_mm512_add_epi64(sum[0], sum[1]), _mm512_add_epi64(sum[2], sum[3]));
+    uint64_t lanes[8], total = 0;
+    _mm512_storeu_si512(lanes, all);
+    for (int i = 0; i < 8; i++)
+        total += lanes[i];
+    return total;
 }
 
 static float loop_f32(size_t rounds) {
@@ -40,7 +45,7 @@ static float loop_int8(size_t rounds) {
     }
     for (int c = 1; c < CHAINS; c++)
         acc[0] = _mm512_add_epi32(acc[0], acc[c]);
-    return (float)_mm512_reduce_add_epi32(acc[0]);
+    return (float)_mm_cvtsi128_si32(_mm512_castsi512_si128(acc[0]));
 }
 
 const weft_limit_kernels weft_limits_avx512 = {
