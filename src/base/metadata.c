@@ -260,42 +260,24 @@ static weft_value element(weft_value_type type, const void *data, size_t j) {
         double f64;
     } x;
     memcpy(&x, p, element_bytes(type));
-    switch (type) {
-    case WEFT_VALUE_U8:
-    case WEFT_VALUE_BOOL:
+    if (type == WEFT_VALUE_U8 || type == WEFT_VALUE_BOOL)
         v.as.u = x.u8;
-        break;
-    case WEFT_VALUE_I8:
-        v.as.i = x.i8;
-        break;
-    case WEFT_VALUE_U16:
+    else if (type == WEFT_VALUE_U16)
         v.as.u = x.u16;
-        break;
-    case WEFT_VALUE_I16:
-        v.as.i = x.i16;
-        break;
-    case WEFT_VALUE_U32:
+    else if (type == WEFT_VALUE_U32)
         v.as.u = x.u32;
-        break;
-    case WEFT_VALUE_I32:
-        v.as.i = x.i32;
-        break;
-    case WEFT_VALUE_U64:
+    else if (type == WEFT_VALUE_U64)
         v.as.u = x.u64;
-        break;
-    case WEFT_VALUE_I64:
+    else if (type == WEFT_VALUE_I8)
+        v.as.i = x.i8;
+    else if (type == WEFT_VALUE_I16)
+        v.as.i = x.i16;
+    else if (type == WEFT_VALUE_I32)
+        v.as.i = x.i32;
+    else if (type == WEFT_VALUE_I64)
         v.as.i = x.i64;
-        break;
-    case WEFT_VALUE_F32:
-        v.as.f = (double)x.f32;
-        break;
-    case WEFT_VALUE_F64:
-        v.as.f = x.f64;
-        break;
-    case WEFT_VALUE_STRING:
-    case WEFT_VALUE_ARRAY:
-        break;
-    }
+    else
+        v.as.f = type == WEFT_VALUE_F32 ? (double)x.f32 : x.f64;
     return v;
 }
 
