@@ -32,8 +32,11 @@ static void print_ids(const job *j, const int32_t *ids, size_t n, const char *be
                (n == 0 || ids[0] != weft_tokenizer_bos(j->tokenizer));
     if (bos)
         printf("%d%s", weft_tokenizer_bos(j->tokenizer), n ? between : "");
-    for (size_t i = 0; i < n; i++)
-        printf("%s%d", i ? between : "", ids[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            tool_write(between, strlen(between));
+        tool_write_integer(ids[i]);
+    }
 }
 
 static void print_tokens(const job *j, const int32_t *ids, size_t n) {

@@ -277,6 +277,18 @@ bool tool_write(const void *bytes, size_t n_bytes) {
     return written(fwrite(bytes, 1, n_bytes, stdout) == n_bytes);
 }
 
+bool tool_write_integer(int32_t value) {
+    char digits[12];
+    size_t at = sizeof digits;
+    uint32_t rest = value < 0 ? 0 - (uint32_t)value : (uint32_t)value;
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        digits[--at] = '-';
+    return tool_write(digits + at, sizeof digits - at);
+}
+
 bool tool_flush(void) {
     return written(fflush(stdout) == 0);
 }

@@ -68,6 +68,8 @@ int tool_read_file(const char *path, char **out, size_t *n_bytes);
 
 /* Bytes to stdout, buffered; false when nobody reads any more (closed pipe) or on an error. */
 bool tool_write(const void *bytes, size_t n_bytes);
+/* In decimal; much faster than printf, which counts where ids come by the million. */
+bool tool_write_integer(int32_t value);
 bool tool_flush(void);
 /* `bytes` as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
 bool tool_write_json_string(const char *bytes, size_t n_bytes);

@@ -2,13 +2,17 @@
  * merged. */
 #include <string.h>
 #include "text/normalize.h"
-#include "text/tokenizer_impl.h"
+#include "text/piece_cache.h"
 #include "text/utf8.h"
+
+#define CACHED_TEXT 512 /* bytes of a text from which a cache of pieces pays */
 
 /* One call of weft_tokenize. */
 typedef struct encoder {
     const weft_tokenizer *t;
     weft_merger merger;
+    weft_piece_cache cache;
+    bool cuts_words;
     weft_cuts cuts;
     weft_bytes text; /* the fragment, normalised */
     weft_ids out;
@@ -18,14 +22,47 @@ static weft_status no_memory(void) {
     return weft_fail(WEFT_E_MEMORY, "tokenize: no memory");
 }
 
+/* Equal pieces have equal ids. */
+static weft_status encode_piece(encoder *e, const unsigned char *piece, size_t n_bytes) {
+    weft_piece *slot = weft_piece_cache_slot(&e->cache, e->t, piece, n_bytes);
+    if (!slot)
+        return weft_merge_piece(&e->merger, piece, n_bytes, &e->out);
+    if (weft_piece_holds(slot, piece, n_bytes)) {
+        for (size_t i = 0; i < slot->n_ids; i++)
+            if (!weft_ids_add(&e->out, slot->ids[i]))
+                return no_memory();
+        return WEFT_OK;
+    }
+    size_t before = e->out.n;
+    weft_status status = weft_merge_piece(&e->merger, piece, n_bytes, &e->out);
+    if (status == WEFT_OK)
+        weft_piece_keep(slot, piece, n_bytes, e->out.data + before, e->out.n - before);
+    return status;
+}
+
+/* Text with marks and no patterns: no token reaches across a mark that none of them joins with the
+ * byte in front of it, so that words are pieces. */
+static weft_status encode_words(encoder *e, const unsigned char *text, size_t n_bytes) {
+    const bool *joins = e->t->joins_mark;
+    weft_status status = WEFT_OK;
+    size_t begin = 0;
+    for (size_t at = 1; status == WEFT_OK && at + 3 <= n_bytes; at++) {
+        if (text[at] != 0xe2 || text[at + 1] != 0x96 || text[at + 2] != 0x81 || joins[text[at - 1]])
+            continue;
+        status = encode_piece(e, text + begin, at - begin);
+        begin = at;
+    }
+    return status ? status : encode_piece(e, text + begin, n_bytes - begin);
+}
+
 /* A well-formed stretch of text: cut by the patterns, each piece merged. */
 static weft_status encode_cut(encoder *e, const unsigned char *text, size_t n_bytes) {
     if (e->t->pre.n == 0)
-        return weft_merge_piece(&e->merger, text, n_bytes, &e->out);
+        return e->cuts_words ? encode_words(e, text, n_bytes) : encode_piece(e, text, n_bytes);
     weft_status status = weft_pretok_cut(&e->t->pre, text, n_bytes, &e->cuts);
     size_t begin = 0;
     for (size_t i = 0; status == WEFT_OK && i < e->cuts.n; begin = e->cuts.ends[i], i++)
-        status = weft_merge_piece(&e->merger, text + begin, e->cuts.ends[i] - begin, &e->out);
+        status = encode_piece(e, text + begin, e->cuts.ends[i] - begin);
     return status;
 }
 
@@ -204,6 +241,10 @@ weft_status weft_tokenize(const weft_tokenizer *t, const char *text, size_t n_by
         return weft_fail(WEFT_E_OVERFLOW, "tokenize: a text of %zu bytes; at most %zu", n_bytes,
                          WEFT_TEXT_MAX);
     encoder e = {.t = t, .merger.t = t, .cuts.a = &t->a, .text.a = &t->a, .out.a = &t->a};
+    /* An unknown mark could be one of a run of unknown characters, which are one piece. */
+    e.cuts_words = t->scheme != WEFT_SCHEME_BYTES && weft_vocab_find(t, "\xe2\x96\x81", 3) >= 0;
+    if (n_bytes >= CACHED_TEXT)
+        weft_piece_cache_open(&e.cache, t);
     if (options.add_special && t->adds_bos && t->bos >= 0 && !weft_ids_add(&e.out, t->bos))
         status = no_memory();
     if (status == WEFT_OK && n_bytes)
@@ -222,6 +263,7 @@ weft_status weft_tokenize(const weft_tokenizer *t, const char *text, size_t n_by
         }
     }
     weft_merger_free(&e.merger);
+    weft_piece_cache_close(&e.cache, t);
     weft_cuts_free(&e.cuts);
     weft_bytes_free(&e.text);
     weft_dealloc(&t->a, e.out.data, e.out.room * sizeof *e.out.data);

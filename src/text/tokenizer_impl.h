@@ -49,9 +49,14 @@ typedef struct weft_strings {
     size_t *ends; /* [n] end offset of string i */
 } weft_strings;
 
-/* String → lowest id, open addressing; 0 marks a free slot, else id + 1. */
+/* String → lowest id, open addressing. The tag is part of the hash: strings are compared only where
+ * it fits. */
+typedef struct weft_id_slot {
+    uint32_t next_id; /* id + 1, 0: free */
+    uint32_t tag;
+} weft_id_slot;
 typedef struct weft_id_map {
-    uint32_t *slots;
+    weft_id_slot *slots;
     size_t n_slots; /* a power of two */
 } weft_id_map;
 
@@ -105,6 +110,7 @@ struct weft_tokenizer {
     bool space_at_fragments; /* … and after each added token */
     bool drops_space;        /* decoding drops the first space */
     bool newlines_alone;     /* no token holds a newline beside another character */
+    bool joins_mark[256];    /* some token holds this byte in front of a ▁ */
     weft_pretok pre;
     char *chat_template; /* or NULL */
     size_t template_bytes;
@@ -134,6 +140,8 @@ weft_status weft_tokenizer_set_template(weft_tokenizer *t, const char *source, s
 const char *weft_strings_get(const weft_strings *s, int32_t i, size_t *n_bytes);
 /* -1: none */
 int32_t weft_vocab_find(const weft_tokenizer *t, const void *key, size_t n_bytes);
+/* Differs from run to run. */
+uint64_t weft_vocab_hash(const weft_tokenizer *t, const unsigned char *s, size_t n);
 const weft_merge *weft_merges_find(const weft_tokenizer *t, int32_t left, int32_t right);
 /* The longest added token at the start of `text`; -1: none. */
 int32_t weft_trie_match(const weft_tokenizer *t, const unsigned char *text, size_t n, bool special,

@@ -223,6 +223,10 @@ static uint64_t hash_bytes(uint64_t seed, const unsigned char *s, size_t n) {
     return mix(h ^ w);
 }
 
+uint64_t weft_vocab_hash(const weft_tokenizer *t, const unsigned char *s, size_t n) {
+    return hash_bytes(t->seed, s, n);
+}
+
 static size_t slots_for(size_t n) {
     size_t slots = 16;
     while (slots < n * 2)
@@ -230,15 +234,23 @@ static size_t slots_for(size_t n) {
     return slots;
 }
 
+static uint32_t id_tag(const weft_tokenizer *t, const void *key, size_t n_bytes) {
+    return (uint32_t)(hash_bytes(t->seed, key, n_bytes) >> 32);
+}
+
 /* The slot of the key, or the free one where it belongs. */
-static uint32_t *id_slot(const weft_tokenizer *t, const void *key, size_t n_bytes) {
-    size_t mask = t->ids.n_slots - 1, i = (size_t)hash_bytes(t->seed, key, n_bytes) & mask;
+static weft_id_slot *id_slot(const weft_tokenizer *t, const void *key, size_t n_bytes) {
+    uint64_t hash = hash_bytes(t->seed, key, n_bytes);
+    uint32_t tag = (uint32_t)(hash >> 32);
+    size_t mask = t->ids.n_slots - 1, i = (size_t)hash & mask;
     for (;; i = (i + 1) & mask) {
-        uint32_t *slot = &t->ids.slots[i];
-        if (*slot == 0)
+        weft_id_slot *slot = &t->ids.slots[i];
+        if (slot->next_id == 0)
             return slot;
+        if (slot->tag != tag)
+            continue;
         size_t n;
-        const char *found = weft_strings_get(&t->keys, (int32_t)(*slot - 1), &n);
+        const char *found = weft_strings_get(&t->keys, (int32_t)(slot->next_id - 1), &n);
         if (n == n_bytes && memcmp(found, key, n) == 0)
             return slot;
     }
@@ -247,7 +259,7 @@ static uint32_t *id_slot(const weft_tokenizer *t, const void *key, size_t n_byte
 int32_t weft_vocab_find(const weft_tokenizer *t, const void *key, size_t n_bytes) {
     if (n_bytes == 0)
         return -1;
-    return (int32_t)*id_slot(t, key, n_bytes) - 1;
+    return (int32_t)id_slot(t, key, n_bytes)->next_id - 1;
 }
 
 static weft_merge *merge_slot(const weft_tokenizer *t, int32_t left, int32_t right) {
@@ -407,10 +419,17 @@ static void fill_ids(weft_tokenizer *t, bool plain) {
         const char *key = weft_strings_get(&t->keys, id, &n);
         if (is_plain != plain || n == 0 || t->types[id] == WEFT_TOKEN_UNUSED)
             continue;
-        uint32_t *slot = id_slot(t, key, n);
-        if (*slot == 0)
-            *slot = (uint32_t)id + 1;
+        weft_id_slot *slot = id_slot(t, key, n);
+        if (slot->next_id == 0)
+            *slot = (weft_id_slot){(uint32_t)id + 1, id_tag(t, key, n)};
     }
+}
+
+/* Notes the bytes that a token has in front of a mark. */
+static void note_joins(weft_tokenizer *t, const char *s, size_t n) {
+    for (size_t i = 1; i + sizeof SPACE_MARK - 1 <= n; i++)
+        if (memcmp(s + i, SPACE_MARK, sizeof SPACE_MARK - 1) == 0)
+            t->joins_mark[(unsigned char)s[i - 1]] = true;
 }
 
 /* Newlines of a token, and whether it holds anything else. */
@@ -438,6 +457,8 @@ weft_status weft_vocab_finish(weft_tokenizer *t) {
             t->longest = n;
         if (type == WEFT_TOKEN_NORMAL && mixes_newlines(key, n))
             t->newlines_alone = false;
+        if (type == WEFT_TOKEN_NORMAL || type == WEFT_TOKEN_USER)
+            note_joins(t, key, n);
         if (t->scheme == WEFT_SCHEME_BYTES && type == WEFT_TOKEN_NORMAL && n == 1 &&
             t->byte_ids[(unsigned char)key[0]] < 0)
             t->byte_ids[(unsigned char)key[0]] = id;

@@ -154,6 +154,40 @@ static void long_words_are_fast(void **state) {
     free(text);
 }
 
+/* Words of a long text come out of a cache; a short text, word by word, does without. */
+static void long_texts_equal_their_words(void **state) {
+    (void)state;
+    weft_tokenizer *each[] = {open_gguf(engine, byte_metadata(), NULL),
+                              open_gguf(engine, piece_metadata(), NULL)};
+    weft_tokenize_options plain = {false, false};
+    unsigned random = 7;
+    for (int k = 0; k < 2; k++) {
+        char text[4096];
+        int32_t want[sizeof text * 3], *ids;
+        size_t n_text = 0, n_want = 0, n;
+        while (n_text + 16 < sizeof text) {
+            size_t word = n_text;
+            if (n_text)
+                text[n_text++] = ' ';
+            for (size_t i = 0, length = 1 + (random >> 20) % 9; i < length; i++) {
+                random = random * 1664525 + 1013904223;
+                text[n_text++] = "theaaxy"[(random >> 16) % 7];
+            }
+            if (k == 1 && word) /* the mark of a word stands for its space */
+                word++;
+            assert_weft_ok(weft_tokenize(each[k], text + word, n_text - word, plain, &ids, &n));
+            memcpy(want + n_want, ids, n * sizeof *ids);
+            n_want += n;
+            weft_tokens_free(each[k], ids, n);
+        }
+        assert_weft_ok(weft_tokenize(each[k], text, n_text, plain, &ids, &n));
+        assert_int_equal(n, n_want);
+        assert_memory_equal(ids, want, n * sizeof *ids);
+        weft_tokens_free(each[k], ids, n);
+        weft_tokenizer_release(&each[k]);
+    }
+}
+
 static void qwen2_normalises_to_nfc(void **state) {
     (void)state;
     weft_tokenizer *t = open_gguf(engine, byte_metadata(), "qwen2");
@@ -220,6 +254,7 @@ int main(void) {
         cmocka_unit_test(no_space_after_special_tokens),
         cmocka_unit_test(unknown_without_byte_tokens),
         cmocka_unit_test(long_words_are_fast),
+        cmocka_unit_test(long_texts_equal_their_words),
         cmocka_unit_test(qwen2_normalises_to_nfc),
         cmocka_unit_test(null_arguments),
         cmocka_unit_test(forked_child_is_refused),
