@@ -1,21 +1,33 @@
-/* The sampler: history, the sorted candidates, and the chain of steps over them. Arithmetic is in
- * double with our own exponential, so that a seed gives the same tokens on every machine. */
+/* The sampler: its life, the history of the text, and the chain of steps over the candidates. */
 #include <math.h>
 #include <string.h>
 #include "base/alloc.h"
 #include "base/detail.h"
 #include "base/engine_impl.h"
-#include "model/exact.h"
 #include "model/sampler_impl.h"
 
-weft_sampler_options weft_sampler_options_default(void) {
-    return (weft_sampler_options){.temperature = 0.8f,
-                                  .top_k = 40,
-                                  .top_p = 0.95f,
-                                  .min_p = 0.05f,
-                                  .repeat_penalty = 1.0f,
-                                  .penalty_last_n = 64,
-                                  .seed = 0};
+/* The random numbers of XTC are another sequence of the same seed, so that it changes no draw. */
+#define XTC_STREAM UINT64_C(0x5854435854435854)
+
+/* ---- Life ---- */
+
+/* Copies of the caller's lists. */
+static weft_status copy_lists(weft_sampler *s) {
+    const weft_allocator *a = &s->engine->allocator;
+    weft_sampler_options *o = &s->options;
+    size_t bias = weft_size_of(o->n_logit_bias, sizeof *s->bias);
+    size_t breakers = weft_size_of(o->n_dry_breakers, sizeof *s->breakers);
+    s->bias = weft_alloc(a, bias);
+    s->breakers = weft_alloc(a, breakers);
+    if ((o->n_logit_bias && !s->bias) || (o->n_dry_breakers && !s->breakers))
+        return weft_fail(WEFT_E_MEMORY, "no memory for a sampler");
+    if (s->bias)
+        memcpy(s->bias, o->logit_bias, bias);
+    if (s->breakers)
+        memcpy(s->breakers, o->dry_breakers, breakers);
+    o->logit_bias = NULL;
+    o->dry_breakers = NULL;
+    return WEFT_OK;
 }
 
 weft_status weft_sampler_create(weft_engine *engine, const weft_sampler_options *options,
@@ -24,15 +36,9 @@ weft_status weft_sampler_create(weft_engine *engine, const weft_sampler_options 
         return weft_fail(WEFT_E_NULL, "weft_sampler_create: an argument is NULL");
     *out = NULL;
     weft_sampler_options o = options ? *options : weft_sampler_options_default();
-    if (isnan(o.temperature) || isnan(o.top_p) || isnan(o.min_p))
-        return weft_fail(WEFT_E_ARGUMENT, "%s is not a number",
-                         isnan(o.temperature) ? "temperature"
-                         : isnan(o.top_p)     ? "top_p"
-                                              : "min_p");
-    if (!(o.repeat_penalty > 0) || isinf(o.repeat_penalty))
-        return weft_fail(WEFT_E_ARGUMENT, "repeat_penalty: %g is not a positive number",
-                         (double)o.repeat_penalty);
-    weft_status st = weft_engine_alive(engine);
+    weft_status st = weft_sampler_check_options(&o);
+    if (!st)
+        st = weft_engine_alive(engine);
     if (st)
         return st;
     weft_sampler *s = weft_alloc_zeroed(&engine->allocator, sizeof *s);
@@ -40,6 +46,14 @@ weft_status weft_sampler_create(weft_engine *engine, const weft_sampler_options 
         return weft_fail(WEFT_E_MEMORY, "no memory for a sampler");
     s->engine = weft_engine_retain(engine);
     s->options = o;
+    st = weft_sampler_read_chain(s);
+    if (!st)
+        st = copy_lists(s);
+    if (st) {
+        weft_sampler_release(&s);
+        return st;
+    }
+    weft_sampler_reset(s);
     *out = s;
     return WEFT_OK;
 }
@@ -48,16 +62,16 @@ static void free_buffers(weft_sampler *s) {
     const weft_allocator *a = &s->engine->allocator;
     size_t n = s->vocab_room;
     weft_dealloc(a, s->logits, weft_size_of(n, sizeof *s->logits));
-    weft_dealloc(a, s->seen, n);
+    weft_dealloc(a, s->counts, weft_size_of(n, sizeof *s->counts));
     weft_dealloc(a, s->keys, weft_size_of(n, sizeof *s->keys));
     weft_dealloc(a, s->spare, weft_size_of(n, sizeof *s->spare));
     weft_dealloc(a, s->candidates.ids, weft_size_of(n, sizeof *s->candidates.ids));
     weft_dealloc(a, s->candidates.logits, weft_size_of(n, sizeof *s->candidates.logits));
     weft_dealloc(a, s->candidates.p, weft_size_of(n, sizeof *s->candidates.p));
     s->logits = NULL;
-    s->seen = NULL;
+    s->counts = NULL;
     s->keys = s->spare = NULL;
-    s->candidates = (weft_candidates){NULL, NULL, NULL, 0};
+    s->candidates = (weft_candidates){0};
     s->vocab_room = 0;
 }
 
@@ -66,10 +80,14 @@ void weft_sampler_release(weft_sampler **sampler) {
     if (!s)
         return;
     weft_engine *engine = s->engine;
+    const weft_allocator *a = &engine->allocator;
     *sampler = NULL;
     free_buffers(s);
-    weft_dealloc(&engine->allocator, s->history, weft_size_of(s->history_room, sizeof *s->history));
-    weft_dealloc(&engine->allocator, s, sizeof *s);
+    weft_dealloc(a, s->history, weft_size_of(s->history_room, sizeof *s->history));
+    weft_dealloc(a, s->matches, weft_size_of(s->history_room, sizeof *s->matches));
+    weft_dealloc(a, s->bias, weft_size_of(s->options.n_logit_bias, sizeof *s->bias));
+    weft_dealloc(a, s->breakers, weft_size_of(s->options.n_dry_breakers, sizeof *s->breakers));
+    weft_dealloc(a, s, sizeof *s);
     weft_engine_release(&engine);
 }
 
@@ -78,9 +96,57 @@ void weft_sampler_reset(weft_sampler *sampler) {
         return;
     sampler->n_history = 0;
     sampler->n_drawn = 0;
+    sampler->mu = 2 * (double)sampler->options.mirostat_tau;
+}
+
+void weft_sampler_set_mask(weft_sampler *sampler, weft_mask_fn mask, void *ctx) {
+    if (!sampler)
+        return;
+    sampler->mask = mask;
+    sampler->mask_ctx = ctx;
 }
 
 /* ---- History ---- */
+
+/* The longest window that a step looks at; SIZE_MAX: all of the text. */
+static size_t longest_window(const weft_sampler_options *o) {
+    size_t n = 0;
+    if (weft_sampler_penalises(o))
+        n = o->penalty_last_n < 0 ? SIZE_MAX : (size_t)o->penalty_last_n;
+    if (weft_sampler_dries(o)) {
+        size_t dry = o->dry_last_n < 0 ? SIZE_MAX : (size_t)o->dry_last_n;
+        n = dry > n ? dry : n;
+    }
+    return n;
+}
+
+size_t weft_sampler_window(const weft_sampler *s, int32_t last_n, const int32_t **tokens) {
+    size_t n = s->n_history;
+    if (last_n >= 0 && (size_t)last_n < n)
+        n = (size_t)last_n;
+    *tokens = n ? s->history + s->n_history - n : NULL;
+    return n;
+}
+
+static weft_status grow_history(weft_sampler *s) {
+    const weft_allocator *a = &s->engine->allocator;
+    size_t old = s->history_room, room = old ? 2 * old : 256;
+    size_t bytes = weft_size_of(room, sizeof *s->history);
+    int32_t *history = weft_alloc(a, bytes), *matches = weft_alloc(a, bytes);
+    if (!history || !matches) {
+        weft_dealloc(a, history, bytes);
+        weft_dealloc(a, matches, bytes);
+        return weft_fail(WEFT_E_MEMORY, "no memory for a history of %zu tokens", room);
+    }
+    if (old)
+        memcpy(history, s->history, old * sizeof *history);
+    weft_dealloc(a, s->history, old * sizeof *history);
+    weft_dealloc(a, s->matches, old * sizeof *matches);
+    s->history = history;
+    s->matches = matches;
+    s->history_room = room;
+    return WEFT_OK;
+}
 
 /* With a bounded window the room is twice the window: what slides out is moved away every n tokens.
  */
@@ -88,138 +154,18 @@ weft_status weft_sampler_accept(weft_sampler *s, int32_t token) {
     if (!s)
         return weft_fail(WEFT_E_NULL, "weft_sampler_accept: sampler is NULL");
     weft_status status = weft_engine_alive(s->engine);
-    if (status)
+    size_t window = longest_window(&s->options);
+    if (status || window == 0)
         return status;
-    int32_t last_n = s->options.penalty_last_n;
-    if (last_n == 0 || s->options.repeat_penalty == 1)
-        return WEFT_OK;
     if (s->n_history == s->history_room) {
-        if (last_n > 0 && s->n_history >= 2 * (size_t)last_n) {
-            memmove(s->history, s->history + s->n_history - (size_t)last_n,
-                    (size_t)last_n * sizeof *s->history);
-            s->n_history = (size_t)last_n;
-        } else {
-            size_t room = s->history_room ? 2 * s->history_room : 256;
-            int32_t *grown =
-                weft_realloc(&s->engine->allocator, s->history, s->history_room * sizeof *grown,
-                             weft_size_of(room, sizeof *grown));
-            if (!grown)
-                return weft_fail(WEFT_E_MEMORY, "no memory for a history of %zu tokens", room);
-            s->history = grown;
-            s->history_room = room;
+        if (s->n_history / 2 >= window) {
+            memmove(s->history, s->history + s->n_history - window, window * sizeof *s->history);
+            s->n_history = window;
+        } else if ((status = grow_history(s))) {
+            return status;
         }
     }
     s->history[s->n_history++] = token;
-    return WEFT_OK;
-}
-
-static void penalise(weft_sampler *s, size_t n_vocab) {
-    size_t n = s->n_history, last_n = (size_t)s->options.penalty_last_n;
-    if (s->options.penalty_last_n == 0 || s->options.repeat_penalty == 1)
-        return;
-    if (s->options.penalty_last_n > 0 && n > last_n)
-        n = last_n;
-    weft_sample_penalty(s->logits, n_vocab, s->history + s->n_history - n, n,
-                        s->options.repeat_penalty, s->seen);
-}
-
-/* ---- Candidates ---- */
-
-void weft_candidates_softmax(weft_candidates *c) {
-    double top = c->logits[0], sum = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        c->p[i] = isinf(top) ? (isinf(c->logits[i]) && c->logits[i] > 0 ? 1.0 : 0.0)
-                             : weft_exact_exp(c->logits[i] - top);
-        sum += c->p[i];
-    }
-    for (size_t i = 0; i < c->n; i++)
-        c->p[i] /= sum;
-}
-
-/* Descending order of keys is descending order of floats. */
-static uint32_t float_key(float f) {
-    uint32_t u;
-    if (f == 0)
-        f = 0; /* -0 and +0 tie */
-    memcpy(&u, &f, sizeof u);
-    return u & 0x80000000u ? ~u : u | 0x80000000u;
-}
-
-/* Sorts the upper 32 bits of keys in descending order, 11 bits at a time; equal ones keep their
- * order. The result may stand in either array. */
-static uint64_t *sort_keys(uint64_t *keys, uint64_t *spare, size_t n) {
-    size_t count[2048];
-    for (int shift = 32; shift < 64; shift += 11) {
-        memset(count, 0, sizeof count);
-        for (size_t i = 0; i < n; i++)
-            count[2047 - ((keys[i] >> shift) & 2047)]++;
-        size_t at = 0;
-        for (size_t b = 0; b < 2048; b++) {
-            size_t here = count[b];
-            count[b] = at;
-            at += here;
-        }
-        for (size_t i = 0; i < n; i++)
-            spare[count[2047 - ((keys[i] >> shift) & 2047)]++] = keys[i];
-        uint64_t *swap = keys;
-        keys = spare;
-        spare = swap;
-    }
-    return keys;
-}
-
-/* For a top-k far smaller than the vocabulary: only keys that can be among the first k are sorted.
- * The threshold is found by counting the upper 11 bits. */
-static size_t drop_hopeless(uint64_t *keys, size_t n, size_t k) {
-    size_t count[2048] = {0}, above = 0, b = 2047;
-    for (size_t i = 0; i < n; i++)
-        count[keys[i] >> 53]++;
-    for (;; b--) {
-        above += count[b];
-        if (above >= k || b == 0)
-            break;
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (keys[i] >> 53 >= b)
-            keys[kept++] = keys[i];
-    return kept;
-}
-
-/* Keys are made of floats: the penalty may give doubles between two floats, whose order is then
- * settled by insertion among equal keys' neighbours. */
-static void settle(weft_candidates *c) {
-    for (size_t i = 1; i < c->n; i++) {
-        double l = c->logits[i];
-        int32_t id = c->ids[i];
-        size_t j = i;
-        for (; j > 0 && (c->logits[j - 1] < l || (c->logits[j - 1] == l && c->ids[j - 1] > id));
-             j--) {
-            c->logits[j] = c->logits[j - 1];
-            c->ids[j] = c->ids[j - 1];
-        }
-        c->logits[j] = l;
-        c->ids[j] = id;
-    }
-}
-
-static weft_status sort_candidates(weft_sampler *s, size_t n_vocab) {
-    weft_candidates *c = &s->candidates;
-    size_t n = 0;
-    for (size_t i = 0; i < n_vocab; i++)
-        if (s->logits[i] > -INFINITY) /* false for NaN */
-            s->keys[n++] = (uint64_t)float_key((float)s->logits[i]) << 32 | i;
-    if (n == 0)
-        return weft_fail(WEFT_E_NO_CANDIDATES, "all %zu logits are -inf or NaN", n_vocab);
-    if (s->options.top_k > 0 && (size_t)s->options.top_k < n)
-        n = drop_hopeless(s->keys, n, (size_t)s->options.top_k);
-    const uint64_t *sorted = sort_keys(s->keys, s->spare, n);
-    for (size_t i = 0; i < n; i++) {
-        c->ids[i] = (int32_t)(uint32_t)sorted[i];
-        c->logits[i] = s->logits[c->ids[i]];
-    }
-    c->n = n;
-    settle(c);
     return WEFT_OK;
 }
 
@@ -232,44 +178,98 @@ static weft_status grow(weft_sampler *s, size_t n) {
     free_buffers(s);
     s->vocab_room = n;
     s->logits = weft_alloc(a, weft_size_of(n, sizeof *s->logits));
-    s->seen = weft_alloc_zeroed(a, n);
+    s->counts = weft_alloc_zeroed(a, weft_size_of(n, sizeof *s->counts));
     s->keys = weft_alloc(a, weft_size_of(n, sizeof *s->keys));
     s->spare = weft_alloc(a, weft_size_of(n, sizeof *s->spare));
     s->candidates.ids = weft_alloc(a, weft_size_of(n, sizeof *s->candidates.ids));
     s->candidates.logits = weft_alloc(a, weft_size_of(n, sizeof *s->candidates.logits));
     s->candidates.p = weft_alloc(a, weft_size_of(n, sizeof *s->candidates.p));
-    if (s->logits && s->seen && s->keys && s->spare && s->candidates.ids && s->candidates.logits &&
-        s->candidates.p)
+    if (s->logits && s->counts && s->keys && s->spare && s->candidates.ids &&
+        s->candidates.logits && s->candidates.p)
         return WEFT_OK;
     free_buffers(s);
     return weft_fail(WEFT_E_MEMORY, "no memory for sampling among %zu tokens", n);
 }
 
-weft_status weft_sampler_choose_with(weft_sampler *s, const float *logits, size_t n_vocab, double u,
-                                     int32_t *token) {
-    weft_status st = grow(s, n_vocab);
-    if (st)
-        return st;
-    const weft_sampler_options *o = &s->options;
-    for (size_t i = 0; i < n_vocab; i++)
-        s->logits[i] = (double)logits[i];
-    penalise(s, n_vocab);
-    if ((st = sort_candidates(s, n_vocab)))
-        return st;
-    weft_candidates *c = &s->candidates;
-    weft_sample_top_k(c, o->top_k);
-    weft_sample_top_p(c, o->top_p);
-    weft_sample_min_p(c, o->min_p);
-    weft_sample_temperature(c, o->temperature);
-    *token = c->ids[weft_sample_draw(c, u)];
+/* Fills s->logits: what the mask allows, with the bias; -inf for all else. */
+static weft_status take_logits(weft_sampler *s, const float *logits, const uint64_t *bits) {
+    for (size_t i = 0; i < s->n_vocab; i++)
+        s->logits[i] = isnan(logits[i]) ? -INFINITY : (double)logits[i];
+    for (size_t w = 0; bits && w * 64 < s->n_vocab; w++) {
+        size_t end = w * 64 + 64 < s->n_vocab ? w * 64 + 64 : s->n_vocab;
+        for (size_t i = w * 64; i < end && bits[w] != UINT64_MAX; i++)
+            if (!(bits[w] >> (i % 64) & 1))
+                s->logits[i] = -INFINITY;
+    }
+    for (size_t i = 0; i < s->options.n_logit_bias; i++) {
+        if ((size_t)s->bias[i].token >= s->n_vocab)
+            return weft_fail(WEFT_E_RANGE,
+                             "logit_bias: token %d is outside of the vocabulary of %zu",
+                             s->bias[i].token, s->n_vocab);
+        s->logits[s->bias[i].token] += (double)s->bias[i].bias;
+    }
     return WEFT_OK;
 }
 
-/* Greedy without a penalty, the usual case of checks: no copy, no sorting. */
-static weft_status choose_first(const float *logits, size_t n_vocab, int32_t *token) {
+static weft_status run_chain(weft_sampler *s) {
+    bool gathered = false;
+    weft_status st = WEFT_OK;
+    for (size_t i = 0; i < s->n_steps && !st; i++) {
+        const weft_sample_step *step = &weft_sample_steps[s->steps[i]];
+        if (step->on_logits && gathered)
+            weft_candidates_scatter(s);
+        else if (!step->on_logits && !gathered)
+            st = weft_candidates_gather(s);
+        gathered = !step->on_logits;
+        if (!st)
+            step->apply(s);
+    }
+    return st || gathered ? st : weft_candidates_gather(s);
+}
+
+static weft_status choose(weft_sampler *s, const float *logits, const uint64_t *bits, double u,
+                          int32_t *token) {
+    weft_status st = take_logits(s, logits, bits);
+    if (!st)
+        st = run_chain(s);
+    if (st)
+        return st;
+    size_t i = weft_sample_draw(s, u);
+    if (s->options.mirostat)
+        weft_sample_mirostat_learn(s, i);
+    *token = s->candidates.ids[i];
+    return WEFT_OK;
+}
+
+static weft_status ask_mask(const weft_sampler *s, size_t n_vocab, const uint64_t **bits) {
+    *bits = NULL;
+    return s->mask ? s->mask(s->mask_ctx, n_vocab, bits) : WEFT_OK;
+}
+
+weft_status weft_sampler_choose_with(weft_sampler *s, const float *logits, size_t n_vocab, double u,
+                                     double u_xtc, int32_t *token) {
+    const uint64_t *bits;
+    weft_status st = grow(s, n_vocab);
+    if (!st)
+        st = ask_mask(s, n_vocab, &bits);
+    if (st)
+        return st;
+    s->n_vocab = n_vocab;
+    s->u_xtc = u_xtc;
+    return choose(s, logits, bits, u, token);
+}
+
+/* Greedy without a change of logits, the usual case of checks: no copy, no sorting. */
+static weft_status choose_first(const weft_sampler *s, const float *logits, size_t n_vocab,
+                                int32_t *token) {
+    const uint64_t *bits;
+    weft_status st = ask_mask(s, n_vocab, &bits);
+    if (st)
+        return st;
     size_t best = n_vocab;
     for (size_t i = 0; i < n_vocab; i++)
-        if (logits[i] > (best < n_vocab ? logits[best] : -INFINITY))
+        if (logits[i] > (best < n_vocab ? logits[best] : -INFINITY) &&
+            (!bits || bits[i / 64] >> (i % 64) & 1))
             best = i;
     if (best == n_vocab)
         return weft_fail(WEFT_E_NO_CANDIDATES, "all %zu logits are -inf or NaN", n_vocab);
@@ -286,10 +286,11 @@ weft_status weft_sampler_choose(weft_sampler *s, const float *logits, size_t n_v
     weft_status st = weft_engine_alive(s->engine);
     if (st)
         return st;
-    const weft_sampler_options *o = &s->options;
-    if (o->temperature <= 0 && (o->repeat_penalty == 1 || o->penalty_last_n == 0))
-        return choose_first(logits, n_vocab, token);
-    st = weft_sampler_choose_with(s, logits, n_vocab, weft_random_unit(o->seed, s->n_drawn), token);
+    if (weft_sampler_is_greedy(s))
+        return choose_first(s, logits, n_vocab, token);
+    uint64_t seed = s->options.seed;
+    st = weft_sampler_choose_with(s, logits, n_vocab, weft_random_unit(seed, s->n_drawn),
+                                  weft_random_unit(seed ^ XTC_STREAM, s->n_drawn), token);
     if (!st)
         s->n_drawn++;
     return st;

@@ -1,6 +1,7 @@
-/* Samplers: every reference case that uses only the steps there are, and what a user of a sampler
+/* Samplers: every reference case, and what a user of a sampler
  * relies on: seeds, ties, odd logits, history. */
 #include <math.h>
+#include <stddef.h>
 #include "base/detail.h"
 #include "base/engine_impl.h"
 #include "base/file.h"
@@ -29,30 +30,79 @@ static double number(const weft_json *v) {
     return !strcmp(text, "nan") ? NAN : !strcmp(text, "inf") ? INFINITY : -INFINITY;
 }
 
-/* Reads the options; false when a parameter belongs to a step that is not there. */
-static bool read_options(const weft_json *params, weft_sampler_options *o) {
+/* Names of the cases' parameters and the options they set. */
+typedef struct parameter {
+    const char *name;
+    bool integer;
+    size_t offset;
+} parameter;
+#define REAL(name)                                                                                 \
+    { #name, false, offsetof(weft_sampler_options, name) }
+#define INTEGER(name)                                                                              \
+    { #name, true, offsetof(weft_sampler_options, name) }
+static const parameter parameters[] = {
+    REAL(temperature),
+    INTEGER(top_k),
+    REAL(top_p),
+    REAL(min_p),
+    REAL(repeat_penalty),
+    INTEGER(penalty_last_n),
+    REAL(presence_penalty),
+    REAL(frequency_penalty),
+    REAL(dry_multiplier),
+    REAL(dry_base),
+    INTEGER(dry_allowed_length),
+    {"dry_penalty_last_n", true, offsetof(weft_sampler_options, dry_last_n)},
+    REAL(top_n_sigma),
+    REAL(typical_p),
+    REAL(xtc_probability),
+    REAL(xtc_threshold),
+    REAL(dynatemp_range),
+    REAL(dynatemp_exponent),
+    INTEGER(mirostat),
+    REAL(mirostat_tau),
+    REAL(mirostat_eta),
+    INTEGER(mirostat_m),
+};
+
+typedef struct lists {
+    weft_logit_bias bias[16];
+    int32_t breakers[16];
+} lists;
+
+static void read_lists(const char *name, const weft_json *v, weft_sampler_options *o, lists *l) {
+    void *cursor = NULL;
+    const char *id;
+    const weft_json *bias;
+    if (!strcmp(name, "logit_bias")) {
+        while (weft_json_next(v, &cursor, &id, &bias))
+            l->bias[o->n_logit_bias++] = (weft_logit_bias){atoi(id), (float)number(bias)};
+        o->logit_bias = l->bias;
+    } else if (!strcmp(name, "dry_breakers")) {
+        for (size_t i = 0; i < weft_json_length(v); i++)
+            l->breakers[o->n_dry_breakers++] = (int32_t)weft_json_integer(weft_json_item(v, i));
+        o->dry_breakers = l->breakers;
+    } else {
+        fail_msg("unknown parameter %s", name);
+    }
+}
+
+static void read_options(const weft_json *params, weft_sampler_options *o, lists *l) {
     void *cursor = NULL;
     const char *name;
     const weft_json *v;
-    *o = (weft_sampler_options){
-        .temperature = 1, .top_p = 1, .repeat_penalty = 1, .penalty_last_n = 64};
     while (weft_json_next(params, &cursor, &name, &v)) {
-        if (!strcmp(name, "temperature"))
-            o->temperature = (float)number(v);
-        else if (!strcmp(name, "top_k"))
-            o->top_k = (int32_t)weft_json_integer(v);
-        else if (!strcmp(name, "top_p"))
-            o->top_p = (float)number(v);
-        else if (!strcmp(name, "min_p"))
-            o->min_p = (float)number(v);
-        else if (!strcmp(name, "repeat_penalty"))
-            o->repeat_penalty = (float)number(v);
-        else if (!strcmp(name, "penalty_last_n"))
-            o->penalty_last_n = (int32_t)weft_json_integer(v);
+        const parameter *found = NULL;
+        for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++)
+            if (!strcmp(name, parameters[i].name))
+                found = &parameters[i];
+        if (!found)
+            read_lists(name, v, o, l);
+        else if (found->integer)
+            *(int32_t *)((char *)o + found->offset) = (int32_t)weft_json_integer(v);
         else
-            return false;
+            *(float *)((char *)o + found->offset) = (float)number(v);
     }
-    return true;
 }
 
 static void check_candidates(const char *name, const weft_sampler *s, const weft_json *expected) {
@@ -90,8 +140,11 @@ static void run_case(const weft_json *item, const weft_sampler_options *options)
     for (size_t i = 0; history && i < weft_json_length(history); i++)
         assert_weft_ok(
             weft_sampler_accept(s, (int32_t)weft_json_integer(weft_json_item(history, i))));
-    weft_status st =
-        weft_sampler_choose_with(s, logits, n, number(weft_json_get(item, "u")), &token);
+    const weft_json *u_xtc = weft_json_get(item, "u_xtc"), *mu = weft_json_get(item, "mu");
+    if (mu)
+        s->mu = number(mu);
+    weft_status st = weft_sampler_choose_with(s, logits, n, number(weft_json_get(item, "u")),
+                                              u_xtc ? number(u_xtc) : 0, &token);
     if (weft_json_get(expected, "error")) {
         assert_int_equal(st, WEFT_E_NO_CANDIDATES);
     } else {
@@ -99,6 +152,9 @@ static void run_case(const weft_json *item, const weft_sampler_options *options)
         check_candidates(name, s, weft_json_get(expected, "candidates"));
         if (token != weft_json_integer(weft_json_get(expected, "token")))
             fail_msg("%s: token %d", name, token);
+        mu = weft_json_get(expected, "mu");
+        if (mu && fabs(s->mu - number(mu)) > 1e-5)
+            fail_msg("%s: mu %g", name, s->mu);
     }
     weft_sampler_release(&s);
 }
@@ -112,16 +168,17 @@ static void test_reference_cases(void **state) {
     assert_weft_ok(weft_file_map(path, &map));
     assert_weft_ok(weft_json_parse((const char *)map.data, map.size_bytes, path, &root));
     const weft_json *cases = weft_json_get(root, "cases");
-    size_t done = 0, n = weft_json_length(cases);
+    size_t n = weft_json_length(cases);
     for (size_t i = 0; i < n; i++) {
-        weft_sampler_options options;
-        if (!read_options(weft_json_get(weft_json_item(cases, i), "params"), &options))
-            continue;
+        weft_sampler_options options = {0};
+        lists l;
+        read_options(weft_json_get(root, "defaults"), &options, &l);
+        options.n_logit_bias = options.n_dry_breakers = 0;
+        read_options(weft_json_get(weft_json_item(cases, i), "params"), &options, &l);
         run_case(weft_json_item(cases, i), &options);
-        done++;
     }
-    print_message("%zu of %zu cases use only the steps there are\n", done, n);
-    assert_true(done >= 40);
+    print_message("%zu cases\n", n);
+    assert_true(n >= 83);
     weft_json_free(&root);
     weft_file_unmap(&map);
 }
@@ -267,6 +324,110 @@ static void test_bad_options_are_refused(void **state) {
     assert_weft_fails(weft_sampler_create(NULL, NULL, &s), WEFT_E_NULL);
 }
 
+/* A chain is data: its order counts, steps may be left out or come after others. */
+static void test_chains(void **state) {
+    (void)state;
+    float logits[] = {3, 2, 1, 0};
+    int32_t token;
+    weft_sampler_options o = weft_sampler_options_default();
+    o.temperature = 0;
+    o.chain = "top-k; temperature";
+    o.repeat_penalty = 100; /* not in the chain */
+    weft_sampler *s = create(o);
+    assert_int_equal(s->n_steps, 2);
+    assert_weft_ok(weft_sampler_accept(s, 0));
+    assert_weft_ok(weft_sampler_choose(s, logits, 4, &token));
+    assert_int_equal(token, 0);
+    weft_sampler_release(&s);
+    o.chain = "top_k;penalties;temperature"; /* among the two that top-k leaves */
+    o.top_k = 2;
+    s = create(o);
+    assert_weft_ok(weft_sampler_accept(s, 0));
+    assert_weft_ok(weft_sampler_accept(s, 1));
+    logits[2] = 1.9f;
+    assert_weft_ok(weft_sampler_choose(s, logits, 4, &token));
+    assert_int_equal(token, 0);
+    weft_sampler_release(&s);
+    o.chain = "penalties;top_k;temperature";
+    s = create(o);
+    assert_weft_ok(weft_sampler_accept(s, 0));
+    assert_weft_ok(weft_sampler_accept(s, 1));
+    assert_weft_ok(weft_sampler_choose(s, logits, 4, &token));
+    assert_int_equal(token, 2);
+    weft_sampler_release(&s);
+    o.chain = "top_k;topp";
+    assert_weft_fails(weft_sampler_create(engine, &o, &s), WEFT_E_ARGUMENT);
+    assert_detail_has("topp");
+    o.chain = "top_k";
+    o.mirostat = 2;
+    assert_weft_fails(weft_sampler_create(engine, &o, &s), WEFT_E_ARGUMENT);
+}
+
+static weft_status only_odd(void *ctx, size_t n_vocab, const uint64_t **bits) {
+    static const uint64_t odd[] = {0xaaaaaaaaaaaaaaaa, 0xaaaaaaaaaaaaaaaa};
+    assert_true(n_vocab <= 128);
+    *bits = *(bool *)ctx ? odd : NULL;
+    return WEFT_OK;
+}
+
+static void test_masks_and_biases(void **state) {
+    (void)state;
+    float logits[100];
+    for (int i = 0; i < 100; i++)
+        logits[i] = i % 2 ? 0.01f * (float)i : 10;
+    bool on = true;
+    int32_t token;
+    for (int greedy = 0; greedy < 2; greedy++) {
+        weft_sampler_options o = weft_sampler_options_default();
+        o.temperature = greedy ? 0 : 1;
+        weft_sampler *s = create(o);
+        weft_sampler_set_mask(s, only_odd, &on);
+        for (int i = 0; i < 50; i++) {
+            assert_weft_ok(weft_sampler_choose(s, logits, 100, &token));
+            assert_int_equal(token % 2, 1);
+            if (greedy)
+                assert_int_equal(token, 99);
+        }
+        on = false;
+        assert_weft_ok(weft_sampler_choose(s, logits, 100, &token));
+        assert_int_equal(token % 2, 0);
+        on = true;
+        weft_sampler_release(&s);
+    }
+    weft_sampler_options o = weft_sampler_options_default();
+    o.temperature = 0;
+    o.logit_bias = &(weft_logit_bias){3, 100};
+    o.n_logit_bias = 1;
+    weft_sampler *s = create(o);
+    assert_weft_ok(weft_sampler_choose(s, logits, 100, &token));
+    assert_int_equal(token, 3);
+    assert_weft_fails(weft_sampler_choose(s, logits, 3, &token), WEFT_E_RANGE);
+    assert_detail_has("3");
+    weft_sampler_release(&s);
+}
+
+static void test_logprobs(void **state) {
+    (void)state;
+    float logits[] = {0, 1, NAN, 1, -INFINITY, -2}, l;
+    double sum = 1 + 2 * exp(1) + exp(-2);
+    weft_logprob top[10];
+    size_t n;
+    assert_weft_ok(weft_logprobs(logits, 6, 5, &l, top, 3, &n));
+    assert_float_equal(l, -2 - log(sum), 1e-6);
+    assert_int_equal(n, 3);
+    assert_int_equal(top[0].token, 1);
+    assert_int_equal(top[1].token, 3);
+    assert_int_equal(top[2].token, 0);
+    assert_float_equal(top[0].logprob, 1 - log(sum), 1e-6);
+    assert_weft_ok(weft_logprobs(logits, 6, 4, &l, top, 10, &n));
+    assert_true(isinf(l) && l < 0);
+    assert_int_equal(n, 4);
+    assert_weft_fails(weft_logprobs(logits, 6, 6, &l, NULL, 0, NULL), WEFT_E_RANGE);
+    logits[0] = INFINITY;
+    assert_weft_ok(weft_logprobs(logits, 6, 0, &l, top, 1, &n));
+    assert_float_equal(l, 0, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference_cases),
@@ -277,6 +438,9 @@ int main(void) {
         cmocka_unit_test(test_one_candidate_equals_greedy),
         cmocka_unit_test(test_penalty_window_slides),
         cmocka_unit_test(test_bad_options_are_refused),
+        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_masks_and_biases),
+        cmocka_unit_test(test_logprobs),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,8 +1,9 @@
 /* Drawing: the inverse of the distribution function, and the random numbers for it. */
 #include "model/sampler_impl.h"
 
-size_t weft_sample_draw(weft_candidates *c, double u) {
-    weft_candidates_softmax(c);
+size_t weft_sample_draw(weft_sampler *s, double u) {
+    const weft_candidates *c = &s->candidates;
+    weft_candidates_softmax(s);
     double sum = 0;
     for (size_t i = 0; i + 1 < c->n; i++) {
         sum += c->p[i];
