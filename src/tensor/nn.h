@@ -55,4 +55,56 @@ weft_tensor *weft_cache_rows(weft_scope *s, weft_tensor *x, weft_dtype type);
 weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_tensor *v,
                             const weft_attn_row *rows, const weft_attn_params *params);
 
+/* ---- Layers with a recurrent state (recurrent*.c) ----
+ *
+ * A step holds runs: rows of one sequence in order. Each run goes on from a state that lies in
+ * `states` and leaves a fresh one in `*next`; steps are taken in order, so that neither the pieces
+ * in which a text is fed nor what else is in the step changes a bit. */
+
+typedef struct weft_state_run {
+    size_t row, n; /* rows [row, row + n); runs follow each other and cover all rows */
+    int32_t slot;  /* of `states`; < 0: begins with zeros */
+} weft_state_run;
+
+typedef struct weft_states {
+    weft_tensor *states; /* [n_slots, state…] f32; each state lies packed */
+    const weft_state_run *runs;
+    size_t n_runs;
+    weft_tensor *next; /* result: [n_runs, state…] f32 */
+} weft_states;
+
+/* Causal convolution of each channel over its last K inputs, with SiLU after it if asked. x [T, C],
+ * weight [C, K], bias [C] or NULL, all f32; state [K - 1, C]: the latest inputs. Gives [T, C]. */
+weft_tensor *weft_short_conv(weft_scope *s, weft_tensor *x, weft_tensor *weight, weft_tensor *bias,
+                             bool silu, weft_states *states);
+
+/* Gated delta rule (Yang, Kautz and Hatamizadeh 2024), f32. q and k are brought to length 1 (eps
+ * under the root), q is divided by sqrt(dim_k); the state decays by e^(a softplus(alpha +
+ * dt_bias)), and what it misses of v is added times sigmoid(beta). */
+typedef struct weft_delta_inputs {
+    weft_tensor *q, *k;        /* [T, n_head_k, dim_k] */
+    weft_tensor *v;            /* [T, n_head, dim_v] */
+    weft_tensor *alpha, *beta; /* [T, n_head] */
+    weft_tensor *a, *dt_bias;  /* [n_head] */
+    float eps;
+    bool tiled; /* head h goes with q and k of head h % n_head_k; else of h * n_head_k / n_head */
+} weft_delta_inputs;
+/* State [n_head, dim_k, dim_v]; gives [T, n_head, dim_v]. */
+weft_tensor *weft_delta_rule(weft_scope *s, const weft_delta_inputs *in, weft_states *states);
+
+/* State space with input-dependent steps, f32: dt = clamp(softplus(dt + dt_bias)), h = e^(dt a) h +
+ * dt x b, y = h c + d x. With a [n_channel, n_state] each channel has its own decays (Mamba, Gu and
+ * Dao 2023: x and dt [T, n_channel], n_group 1); with a [n_head] a head has one (Mamba-2, Dao and
+ * Gu 2024: x [T, n_head, head_dim], dt [T, n_head]). */
+typedef struct weft_ssm_inputs {
+    weft_tensor *x, *dt;
+    weft_tensor *dt_bias; /* as a row of dt; NULL: none */
+    weft_tensor *a;       /* negative */
+    weft_tensor *b, *c;   /* [T, n_group, n_state]; head h belongs to group h * n_group / n_head */
+    weft_tensor *d;       /* [n_channel] or [n_head] */
+    float dt_low, dt_high;
+} weft_ssm_inputs;
+/* State as x without T, then n_state; gives [T, n_channel] or [T, n_head, head_dim]. */
+weft_tensor *weft_ssm(weft_scope *s, const weft_ssm_inputs *in, weft_states *states);
+
 #endif

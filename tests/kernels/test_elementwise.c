@@ -4,11 +4,13 @@
 
 typedef void (*map1)(const float *x, size_t n, float *y);
 
-static const char *const names[] = {"exp", "tanh", "silu", "gelu_tanh", "gelu_erf"};
-enum { N_MAPS = 5, N = 1021 };
+static const char *const names[] = {"exp",      "tanh",    "silu",    "gelu_tanh",
+                                    "gelu_erf", "sigmoid", "softplus"};
+enum { N_MAPS = 7, N = 1021 };
 
 static map1 map_of(const weft_kernels *k, size_t i) {
-    map1 maps[N_MAPS] = {k->exp, k->tanh, k->silu, k->gelu_tanh, k->gelu_erf};
+    map1 maps[N_MAPS] = {k->exp,      k->tanh,    k->silu,    k->gelu_tanh,
+                         k->gelu_erf, k->sigmoid, k->softplus};
     return maps[i];
 }
 
@@ -124,8 +126,12 @@ static double exact(size_t m, double x) {
         return x == -INFINITY ? 0 : x / (1 + exp(-x));
     case 3:
         return x < -100 ? 0 : x / (1 + exp(-2 * sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    default:
+    case 4:
         return x < -100 ? 0 : 0.5 * x * erfc(-x * M_SQRT1_2);
+    case 5:
+        return 1 / (1 + exp(-x));
+    default:
+        return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
     }
 }
 
@@ -136,8 +142,8 @@ static double ulps(double got, double want) {
     return fabs(got - want) / ldexp(1, (e < -125 ? -125 : e) - 24);
 }
 
-/* exp and tanh within 2 units in the last place everywhere; silu 4 from -87 up; both gelu
- * within 3e-7 max(1, |x|). Every 2039th float, and [-8, 8] more densely. */
+/* exp and tanh within 2 units in the last place everywhere; silu 4 from -87 up; both gelu, sigmoid
+ * and softplus within 3e-7 max(1, |x|). Every 2039th float, and [-8, 8] more densely. */
 static void test_accuracy(void **state) {
     (void)state;
     const weft_kernels *k = weft_kernels_of(WEFT_ISA_SCALAR), *variants[WEFT_ISA_COUNT];
@@ -172,7 +178,7 @@ static void test_accuracy(void **state) {
             }
         }
     }
-    static const double limit[N_MAPS] = {2, 2, 4, 3, 3};
+    static const double limit[N_MAPS] = {2, 2, 4, 3, 3, 3, 3};
     for (size_t m = 0; m < N_MAPS; m++)
         printf("%s: worst error %.2f %s at %.9g\n", names[m], worst[m], m < 3 ? "ulp" : "e-7",
                worst_at[m]);
@@ -194,6 +200,10 @@ static void test_limits(void **state) {
         activations[i](x, 5, y);
         assert_true(y[0] == INFINITY && y[1] == 0 && isnan(y[2]) && y[3] == 0 && y[4] == 0);
     }
+    k->sigmoid(x, 5, y);
+    assert_true(y[0] == 1 && y[1] == 0 && isnan(y[2]) && y[3] == 0.5f && y[4] == 0.5f);
+    k->softplus(x, 5, y);
+    assert_true(y[0] == INFINITY && y[1] == 0 && isnan(y[2]) && y[3] == y[4] && y[3] > 0.69f);
 }
 
 static void time_variant(const weft_kernels *k) {

@@ -61,7 +61,31 @@ typedef struct weft_kernels {
     /* The latter step alone, for one row of any length. */
     void (*attn_merge)(const float *part, const float *factors, size_t n, float *acc);
 
+    /* Recurrent layers, one step of one sequence. A lane is a channel or a column of the state,
+     * except in ssm_*, whose sums run along a row of the state. y may not be an input. */
+
+    /* y[i] = bias[i] (NULL: 0), then + w[j, i] * x[j][i], j in order: one fmaf chain a channel.
+     * x: k rows of n; w [k, n], ldw apart. */
+    void (*conv_row)(const float *const *x, const float *w, size_t ldw, const float *bias, size_t k,
+                     size_t n, float *y);
+    /* Gated delta rule on n columns of a state [dim_k, n] (rows ld_from and ld apart, `to` may be
+     * `from`): s = from * decay; e = (v - sum_i s_i k_i) * beta; s_i = fmaf(k_i, e, s_i);
+     * y = sum_i s_i q_i. Sums over i in order, one fmaf chain a column. */
+    void (*delta_step)(const float *q, const float *k, const float *v, float decay, float beta,
+                       size_t dim_k, size_t n, const float *from, size_t ld_from, float *to,
+                       size_t ld, float *y);
+    /* State space, `rows` channels of a state [rows, n]: h = fmaf(from, e^(dt a), (dt x) b);
+     * y = fmaf(d, x, sum of h c by 16 virtual lanes). a [rows, n]; dt, x, d, y [rows]; b, c [n]. */
+    void (*ssm_scan)(size_t rows, size_t n, const float *from, float *to, const float *a,
+                     const float *dt, const float *x, const float *b, const float *c,
+                     const float *d, float *y);
+    /* The same with one factor for the whole state in place of e^(dt a), one dt and one d. */
+    void (*ssm_head)(size_t rows, size_t n, const float *from, float *to, float decay, float dt,
+                     const float *x, const float *b, const float *c, float d, float *y);
+
     /* Elementwise; y may be x. */
+    void (*sigmoid)(const float *x, size_t n, float *y);
+    void (*softplus)(const float *x, size_t n, float *y);
     void (*exp)(const float *x, size_t n, float *y);
     void (*tanh)(const float *x, size_t n, float *y);
     void (*silu)(const float *x, size_t n, float *y);

@@ -125,6 +125,34 @@ CALL_ONE(tanh)
 CALL_ONE(silu)
 CALL_ONE(gelu_tanh)
 CALL_ONE(gelu_erf)
+CALL_ONE(sigmoid)
+CALL_ONE(softplus)
+
+/* States of FLOATS elements, and rows of the shapes found in models. */
+static void call_conv_row(const call *c) {
+    const float *x[4];
+    for (size_t i = 0; i < 4; i++)
+        x[i] = c->o->x + i * FLOATS;
+    c->k->conv_row(x, c->o->x, FLOATS, NULL, 4, FLOATS, c->o->y);
+}
+
+static void call_delta_step(const call *c) {
+    const float *x = c->o->x;
+    c->k->delta_step(x, x, x, 0.9f, 0.5f, FLOATS / 64, 64, x + FLOATS, 64, c->o->y, 64,
+                     c->o->y + FLOATS);
+}
+
+static void call_ssm_scan(const call *c) {
+    const float *x = c->o->x;
+    c->k->ssm_scan(FLOATS / 16, 16, x + FLOATS, c->o->y, x + 2 * FLOATS, x, x, x, x, x,
+                   c->o->y + FLOATS);
+}
+
+static void call_ssm_head(const call *c) {
+    const float *x = c->o->x;
+    c->k->ssm_head(FLOATS / 128, 128, x + FLOATS, c->o->y, 0.9f, 0.1f, x, x, x, 1,
+                   c->o->y + FLOATS);
+}
 
 #define CALL_TWO(entry)                                                                            \
     static void call_##entry(const call *c) {                                                      \
@@ -179,6 +207,12 @@ static const timed table[] = {
     {"silu", call_silu, WORK_FLOATS, false, 8},
     {"gelu_tanh", call_gelu_tanh, WORK_FLOATS, false, 8},
     {"gelu_erf", call_gelu_erf, WORK_FLOATS, false, 8},
+    {"sigmoid", call_sigmoid, WORK_FLOATS, false, 8},
+    {"softplus", call_softplus, WORK_FLOATS, false, 8},
+    {"conv_row", call_conv_row, WORK_FLOATS, false, 36},
+    {"delta_step", call_delta_step, WORK_FLOATS, false, 8},
+    {"ssm_scan", call_ssm_scan, WORK_FLOATS, false, 12},
+    {"ssm_head", call_ssm_head, WORK_FLOATS, false, 8},
     {"mul", call_mul, WORK_FLOATS, false, 12},
     {"add", call_add, WORK_FLOATS, false, 12},
     {"scale", call_scale, WORK_FLOATS, false, 8},

@@ -103,6 +103,27 @@ WEFT_INLINE v16f v16f_silu(v16f x) {
     return v16f_times_sigmoid(x, x);
 }
 
+/* 1 / (1 + e^-x). */
+WEFT_INLINE v16f v16f_sigmoid(v16f x) {
+    return v16f_times_sigmoid(v16f_set1(1.0f), x);
+}
+
+/* ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|), and ln(1 + e) = 2 artanh(e / (2 + e)) as its series:
+ * the argument is at most 1/3. Within 3e-7 max(1, |x|). */
+WEFT_INLINE v16f v16f_softplus(v16f x) {
+    v16f e = v16f_exp(v16f_sub(v16f_set1(0.0f), v16f_abs(x)));
+    v16f s = v16f_div(e, v16f_add(v16f_set1(2.0f), e)), z = v16f_mul(s, s);
+    v16f p = v16f_set1(2.0f / 15);
+    p = v16f_fma(p, z, v16f_set1(2.0f / 13));
+    p = v16f_fma(p, z, v16f_set1(2.0f / 11));
+    p = v16f_fma(p, z, v16f_set1(2.0f / 9));
+    p = v16f_fma(p, z, v16f_set1(2.0f / 7));
+    p = v16f_fma(p, z, v16f_set1(2.0f / 5));
+    p = v16f_fma(p, z, v16f_set1(2.0f / 3));
+    p = v16f_fma(p, z, v16f_set1(2.0f));
+    return v16f_fma(p, s, v16f_max(v16f_set1(0.0f), x));
+}
+
 /* 0.5 x (1 + tanh(u)) = x / (1 + e^-2u), u = sqrt(2 / pi) (x + 0.044715 x^3). Within
  * 3e-7 max(1, |x|). */
 WEFT_INLINE v16f v16f_gelu_tanh(v16f x) {
