@@ -19,7 +19,7 @@ static const char help[] =
     "  --float         float activations and dequantised weights\n"
     "  --reproducible  the same bits on every machine\n"
     "  -t N            threads (default: physical cores)\n"
-    "  --cpu NAME      use at most scalar, avx2, avx512 or neon kernels\n"
+    "  --cpu NAME      highest variant of the kernels: scalar, avx2, avx512, vnni …\n"
     "Example: weft logits --ids \"504 3575 282\" --greedy 8\n";
 
 /* "1 2,3" to ids [*n], freed with free(); -1 or the exit code. */

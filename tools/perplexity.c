@@ -23,7 +23,7 @@ static const char help[] =
     "  --float           float activations and dequantised weights\n"
     "  --reproducible    the same bits on every machine\n"
     "  -t N              threads (default: physical cores)\n"
-    "  --cpu NAME        use at most scalar, avx2, avx512 or neon kernels\n"
+    "  --cpu NAME        highest variant of the kernels: scalar, avx2, avx512, vnni …\n"
     "Example: weft perplexity -m gemma-3-270m -f chapter.txt\n";
 
 /* Chunks of ids, and for each position (chunk * length + i) the reference's logits, if any. */

@@ -29,7 +29,7 @@ static const char help[] =
     "  --ignore-eos        go on after the model has ended its text\n"
     "  --cache-type TYPE   f16 (default), f32, bf16 or q8_0\n"
     "  --reproducible      the same bits on every machine; --float: a checking path\n"
-    "  --cpu NAME          use at most scalar, avx2, avx512 or neon kernels\n"
+    "  --cpu NAME          highest variant of the kernels: scalar, avx2, avx512, vnni …\n"
     "  --pre NAME          pre-tokeniser, for a file that names an unknown one\n"
     "  --stats             timings on stderr\n"
     "Ctrl-C ends the text (exit status 130).\n"

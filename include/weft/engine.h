@@ -39,8 +39,9 @@ typedef enum weft_numbers {
 
 typedef struct weft_engine_options {
     int n_threads;   /* 0: physical cores within affinity and cgroup quota */
-    const char *cpu; /* NULL: the WEFT_CPU variable, else all the CPU has. Otherwise the
-                        highest variant allowed: "scalar", "avx2", "avx512", "neon" … */
+    const char *cpu; /* NULL: the WEFT_CPU variable, else all the CPU has. Otherwise the highest
+                        variant allowed: "scalar", "avx2", "avxvnni", "avx512", "vnni", "bf16",
+                        "amx", "neon", "dotprod", "i8mm" (docs/numerics.md) */
     weft_numbers numbers;
     weft_allocator allocator; /* .alloc == NULL: malloc and free */
     weft_log_fn log;          /* NULL: silence */

@@ -44,7 +44,7 @@ static weft_status choose_isa(const char *name, weft_isa *isa) {
     if (!weft_isa_parse(name, isa))
         return weft_fail(WEFT_E_ARGUMENT, "%s: unknown variant '%s'", from, name);
     if (!weft_cpu_has(*isa))
-        return weft_fail(WEFT_E_ARGUMENT, "%s: this CPU cannot run '%s', only up to '%s'", from,
+        return weft_fail(WEFT_E_ARGUMENT, "%s: this CPU cannot run '%s'; its best is '%s'", from,
                          name, weft_isa_name(weft_cpu_best()));
     return WEFT_OK;
 }

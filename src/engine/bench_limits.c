@@ -30,7 +30,7 @@ weft_status weft_time_kernels(weft_engine *engine, const char *filter, double se
 /* ---- Limits ---- */
 
 typedef struct limit_job {
-    const weft_limit_kernels *k;
+    weft_limit_kernels k;
     unsigned char *memory; /* [READ_BYTES] */
     weft_limit_loop *loop;
     size_t rounds;
@@ -47,7 +47,7 @@ static void fill_chunks(void *ctx, size_t begin, size_t end, int thread) {
 static void read_chunks(void *ctx, size_t begin, size_t end, int thread) {
     limit_job *j = ctx;
     j->words[thread % 1024] ^=
-        j->k->read(j->memory + begin * READ_CHUNK, (end - begin) * READ_CHUNK);
+        j->k.read(j->memory + begin * READ_CHUNK, (end - begin) * READ_CHUNK);
 }
 
 static void run_loops(void *ctx, size_t begin, size_t end, int thread) {
@@ -112,15 +112,14 @@ weft_status weft_measure_limits(weft_engine *engine, const char *cpu, weft_limit
     j->k = weft_limit_kernels_of(isa);
     j->memory = memory;
     pthread_mutex_lock(&engine->pass);
-    size_t chunks = READ_BYTES / READ_CHUNK, bf16_ops;
+    size_t chunks = READ_BYTES / READ_CHUNK;
     out->cpu = weft_isa_name(isa);
     weft_team_for(engine->team, chunks, 1, fill_chunks, j);
     out->read_one = (double)READ_BYTES / best_of(NULL, chunks, chunks, read_chunks, j);
     out->read_all = (double)READ_BYTES / best_of(engine->team, chunks, 1, read_chunks, j);
-    measure_loop(engine->team, j, j->k->f32, j->k->f32_ops, &out->f32_one, &out->f32_all);
-    measure_loop(engine->team, j, j->k->int8, j->k->int8_ops, &out->int8_one, &out->int8_all);
-    weft_limit_loop *bf16 = weft_limit_bf16_of(isa, &bf16_ops);
-    measure_loop(engine->team, j, bf16, bf16_ops, &out->bf16_one, &out->bf16_all);
+    measure_loop(engine->team, j, j->k.f32, j->k.f32_ops, &out->f32_one, &out->f32_all);
+    measure_loop(engine->team, j, j->k.int8, j->k.int8_ops, &out->int8_one, &out->int8_all);
+    measure_loop(engine->team, j, j->k.bf16, j->k.bf16_ops, &out->bf16_one, &out->bf16_all);
     pthread_mutex_unlock(&engine->pass);
     weft_dealloc(a, memory, READ_BYTES);
     weft_dealloc(a, j, sizeof *j);

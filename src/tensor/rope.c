@@ -62,7 +62,7 @@ __attribute__((target("avx2,fma"))) static void turn_fma(const float *x, int64_t
 
 static turn_fn choose_turn(weft_isa isa) {
 #if defined(__x86_64__)
-    if (isa == WEFT_ISA_AVX2 || isa == WEFT_ISA_AVX512)
+    if (weft_isa_includes(isa, WEFT_ISA_AVX2))
         return turn_fma;
 #endif
     (void)isa;

@@ -34,21 +34,44 @@ static inline void *test_alloc(size_t bytes) {
     return p;
 }
 
-/* Variants beside scalar that were compiled in and can run here. Prints them once. */
-static inline size_t test_variants(const weft_kernels *out[WEFT_ISA_COUNT]) {
+/* Says once which variants are checked here, and which were only built. */
+static inline void print_variants(void) {
     static bool printed;
-    size_t n = 0;
-    for (int isa = 0; isa < WEFT_ISA_COUNT; isa++)
-        if (isa != WEFT_ISA_SCALAR && weft_kernels_of(isa) && weft_cpu_has(isa))
-            out[n++] = weft_kernels_of(isa);
-    if (!printed) {
-        printf("variants beside scalar:%s", n ? "" : " none");
-        for (size_t i = 0; i < n; i++)
-            printf(" %s", weft_isa_name(out[i]->isa));
+    for (int run = 1; run >= 0 && !printed; run--) {
+        printf("%s:", run ? "variants checked beside scalar" : "built, but this CPU lacks them");
+        for (int isa = 1; isa < WEFT_ISA_COUNT; isa++)
+            if (weft_kernels_of((weft_isa)isa) && weft_cpu_has((weft_isa)isa) == (run == 1))
+                printf(" %s", weft_isa_name((weft_isa)isa));
         printf("\n");
         fflush(stdout);
     }
     printed = true;
+}
+
+/* Variants beside scalar that were compiled in, can run here, and have a kernel of their own for
+ * the entry at `offset` of the table; TEST_VARIANTS takes the entry's name. */
+static inline size_t test_variants_of(size_t offset, const weft_kernels *out[WEFT_ISA_COUNT]) {
+    size_t n = 0;
+    print_variants();
+    for (int isa = 1; isa < WEFT_ISA_COUNT; isa++) {
+        const weft_kernels *k = weft_kernels_of((weft_isa)isa);
+        if (!k || !weft_cpu_has((weft_isa)isa))
+            continue;
+        const char *base = (const char *)weft_kernels_of(weft_isa_base((weft_isa)isa));
+        if (memcmp((const char *)k + offset, base + offset, sizeof(void (*)(void))) != 0)
+            out[n++] = k;
+    }
+    return n;
+}
+#define TEST_VARIANTS(entry, out) test_variants_of(offsetof(weft_kernels, entry), out)
+
+/* Variants beside scalar that were compiled in and can run here. */
+static inline size_t test_variants(const weft_kernels *out[WEFT_ISA_COUNT]) {
+    size_t n = 0;
+    print_variants();
+    for (int isa = 1; isa < WEFT_ISA_COUNT; isa++)
+        if (weft_kernels_of((weft_isa)isa) && weft_cpu_has((weft_isa)isa))
+            out[n++] = weft_kernels_of((weft_isa)isa);
     return n;
 }
 

@@ -4,7 +4,7 @@
 
 static void check(weft_dtype dtype, row_kind kind, size_t n_rows, size_t n_cols, size_t n) {
     const weft_kernels *scalar = weft_kernels_of(WEFT_ISA_SCALAR), *variants[WEFT_ISA_COUNT];
-    size_t n_variants = test_variants(variants), n_panels = (n_rows + 15) / 16;
+    size_t n_variants = TEST_VARIANTS(panel_f32, variants), n_panels = (n_rows + 15) / 16;
     size_t ldx = n_cols + 5, ldy = 16 * n_panels + 3, bytes = weft_panel_bytes(dtype, n_cols);
     uint8_t *panels = random_panels(dtype, kind, n_rows, n_cols);
     float *x = test_alloc(4 * n * ldx), *w = test_alloc(4 * n_cols);

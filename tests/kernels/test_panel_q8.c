@@ -38,7 +38,7 @@ static weft_q8_rows random_rows(size_t n, size_t n_cols, bool extreme) {
 
 static void check_type(weft_dtype dtype, row_kind kind, size_t n_rows, size_t n_cols, size_t n) {
     const weft_kernels *scalar = weft_kernels_of(WEFT_ISA_SCALAR), *variants[WEFT_ISA_COUNT];
-    size_t n_variants = test_variants(variants), n_panels = (n_rows + 15) / 16;
+    size_t n_variants = TEST_VARIANTS(panel_q8, variants), n_panels = (n_rows + 15) / 16;
     size_t ldy = 16 * n_panels + 3;
     uint8_t *panels = random_panels(dtype, kind, n_rows, n_cols);
     weft_q8_rows x = random_rows(n, n_cols, kind != ROW_PLAIN);
@@ -75,7 +75,7 @@ static void test_greatest_products_are_exact(void **state) {
     (void)state;
     const weft_kernels *variants[WEFT_ISA_COUNT];
     static const uint8_t fills[] = {0xff, 0x00, 0x80, 0x77, 0x7f, 0x08};
-    size_t n_variants = test_variants(variants);
+    size_t n_variants = TEST_VARIANTS(panel_q8, variants);
     for (size_t i = 0; i < N_ITEMS(quantized_types); i++)
         for (int sign = -1; sign <= 1; sign += 2)
             for (size_t f = 0; f < N_ITEMS(fills); f++) {

@@ -5,14 +5,16 @@
 #include "tensor/kernels/table.h"
 
 #define WEFT_DECLARE_KERNEL(entry, name) __typeof__(*((weft_kernels *)0)->entry) name;
-#define KERNEL_SCALAR(entry, name) WEFT_DECLARE_KERNEL(entry, name)
-#define KERNEL_AVX2(entry, name) WEFT_DECLARE_KERNEL(entry, name)
-#define KERNEL_AVX512(entry, name) WEFT_DECLARE_KERNEL(entry, name)
-#define KERNEL_NEON(entry, name) WEFT_DECLARE_KERNEL(entry, name)
+#define KERNEL_SCALAR WEFT_DECLARE_KERNEL
+#define KERNEL_AVX2 WEFT_DECLARE_KERNEL
+#define KERNEL_AVXVNNI WEFT_DECLARE_KERNEL
+#define KERNEL_AVX512 WEFT_DECLARE_KERNEL
+#define KERNEL_VNNI WEFT_DECLARE_KERNEL
+#define KERNEL_BF16 WEFT_DECLARE_KERNEL
+#define KERNEL_AMX WEFT_DECLARE_KERNEL
+#define KERNEL_NEON WEFT_DECLARE_KERNEL
+#define KERNEL_DOTPROD WEFT_DECLARE_KERNEL
+#define KERNEL_I8MM WEFT_DECLARE_KERNEL
 #include "tensor/kernels/kernels.list"
-#undef KERNEL_SCALAR
-#undef KERNEL_AVX2
-#undef KERNEL_AVX512
-#undef KERNEL_NEON
 
 #endif

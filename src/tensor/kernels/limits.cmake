@@ -4,15 +4,14 @@ list(APPEND WEFT_KERNEL_SOURCES
   kernels/time_kernels.c
   kernels/ref/limits_scalar.c)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  list(APPEND WEFT_KERNEL_SOURCES
-    kernels/x86/limits_avx2.c
-    kernels/x86/limits_avx512.c
-    kernels/x86/limits_bf16.c)
-  set_source_files_properties(kernels/x86/limits_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
-  set_source_files_properties(kernels/x86/limits_avx512.c PROPERTIES COMPILE_OPTIONS
-    "-mavx512f;-mavx512bw;-mavx512vnni")
-  set_source_files_properties(kernels/x86/limits_bf16.c PROPERTIES COMPILE_OPTIONS
-    "-mavx512f;-mavx512bw;-mavx512vl;-mavx512bf16")
+  weft_kernel_files(avx2 kernels/x86/limits_avx2.c)
+  weft_kernel_files(avxvnni kernels/x86/limits_avxvnni.c)
+  weft_kernel_files(avx512 kernels/x86/limits_avx512.c)
+  weft_kernel_files(vnni kernels/x86/limits_vnni.c)
+  weft_kernel_files(bf16 kernels/x86/limits_bf16.c)
+  weft_kernel_files(amx kernels/x86/limits_amx.c)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  list(APPEND WEFT_KERNEL_SOURCES kernels/arm/limits_neon.c)
+  weft_kernel_files(neon kernels/arm/limits_neon.c)
+  weft_kernel_files(dotprod kernels/arm/limits_dotprod.c)
+  weft_kernel_files(i8mm kernels/arm/limits_i8mm.c)
 endif()

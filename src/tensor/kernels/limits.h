@@ -1,6 +1,6 @@
 /* Small kernels that show what a core can do at most, one set a variant: reading memory, float
- * multiply-adds, and products of bytes. Nothing of a model runs through them; `weft bench` divides
- * by them. */
+ * multiply-adds, and products of bytes and of bfloat16. Nothing of a model runs through them; `weft
+ * bench` divides by them. */
 #ifndef WEFT_KERNELS_LIMITS_H
 #define WEFT_KERNELS_LIMITS_H
 
@@ -14,26 +14,31 @@
 typedef float weft_limit_loop(size_t rounds);
 
 typedef struct weft_limit_kernels {
-    weft_isa isa;
     /* Reads every byte once; gives something that depends on all of them. */
     uint64_t (*read)(const void *memory, size_t size_bytes);
-    weft_limit_loop *f32, *int8;
-    size_t f32_ops, int8_ops; /* a round; a multiply and an add are two */
+    weft_limit_loop *f32, *int8, *bf16; /* bf16: NULL where there is no such instruction */
+    size_t f32_ops, int8_ops, bf16_ops; /* a round; a multiply and an add are two */
 } weft_limit_kernels;
 
 extern const weft_limit_kernels weft_limits_scalar;
 #if defined(__x86_64__)
 extern const weft_limit_kernels weft_limits_avx2;
 extern const weft_limit_kernels weft_limits_avx512;
-weft_limit_loop weft_limit_bf16_avx512; /* needs AVX512-BF16 beside the variant's own */
+/* What some variants have beside: loops, and their operations a round. */
+weft_limit_loop weft_limit_int8_avxvnni, weft_limit_int8_vnni;
+weft_limit_loop weft_limit_bf16_avx512, weft_limit_bf16_amx;
+#define WEFT_LIMIT_AVXVNNI_OPS ((size_t)12 * 64)
+#define WEFT_LIMIT_VNNI_OPS ((size_t)12 * 128)
 #define WEFT_LIMIT_BF16_OPS ((size_t)12 * 64)
+#define WEFT_LIMIT_AMX_OPS ((size_t)4 * 2 * 16 * 16 * 32)
 #elif defined(__aarch64__)
 extern const weft_limit_kernels weft_limits_neon;
+weft_limit_loop weft_limit_int8_dotprod, weft_limit_int8_i8mm;
+#define WEFT_LIMIT_DOTPROD_OPS ((size_t)16 * 32)
+#define WEFT_LIMIT_I8MM_OPS ((size_t)16 * 64)
 #endif
 
-/* Of the variant, or of the best one below it; never NULL. */
-const weft_limit_kernels *weft_limit_kernels_of(weft_isa isa);
-/* The loop of bfloat16 products where this CPU has them and `isa` allows it, else NULL. */
-weft_limit_loop *weft_limit_bf16_of(weft_isa isa, size_t *ops);
+/* Those of the variant. */
+weft_limit_kernels weft_limit_kernels_of(weft_isa isa);
 
 #endif

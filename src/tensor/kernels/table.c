@@ -1,65 +1,48 @@
 /* The tables of the variants that were compiled in, filled from kernels.list. */
 #include "tensor/kernels/declare.h"
 
-#define ENTRY(entry, name) .entry = name,
-#define NO_ENTRY(entry, name)
-
-#define KERNEL_SCALAR ENTRY
-#define KERNEL_AVX2 NO_ENTRY
-#define KERNEL_AVX512 NO_ENTRY
-#define KERNEL_NEON NO_ENTRY
-static const weft_kernels table_scalar = {
-    .isa = WEFT_ISA_SCALAR,
-#include "tensor/kernels/kernels.list"
-};
-
-#if defined(__x86_64__)
-
-#undef KERNEL_SCALAR
-#define KERNEL_SCALAR NO_ENTRY
-#undef KERNEL_AVX2
-#define KERNEL_AVX2 ENTRY
-static const weft_kernels table_avx2 = {
-    .isa = WEFT_ISA_AVX2,
-#include "tensor/kernels/kernels.list"
-};
-
-#undef KERNEL_AVX2
-#define KERNEL_AVX2 NO_ENTRY
-#undef KERNEL_AVX512
-#define KERNEL_AVX512 ENTRY
-static const weft_kernels table_avx512 = {
-    .isa = WEFT_ISA_AVX512,
-#include "tensor/kernels/kernels.list"
-};
-
-#elif defined(__aarch64__)
-
-#undef KERNEL_SCALAR
-#define KERNEL_SCALAR NO_ENTRY
-#undef KERNEL_NEON
-#define KERNEL_NEON ENTRY
-static const weft_kernels table_neon = {
-    .isa = WEFT_ISA_NEON,
-#include "tensor/kernels/kernels.list"
-};
-
+/* A kernel serves its own variant and all that build on it, until one of theirs, further down the
+ * list, takes its place: initialising twice is meant. */
+#pragma GCC diagnostic push
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Winitializer-overrides"
+#else
+#pragma GCC diagnostic ignored "-Woverride-init"
 #endif
+
+#define OF(variant, entry, name) [WEFT_ISA_##variant].entry = name,
+#if defined(__x86_64__)
+#define KERNEL_AMX(entry, name) OF(AMX, entry, name)
+#define KERNEL_BF16(entry, name) OF(BF16, entry, name) KERNEL_AMX(entry, name)
+#define KERNEL_VNNI(entry, name) OF(VNNI, entry, name) KERNEL_BF16(entry, name)
+#define KERNEL_AVX512(entry, name) OF(AVX512, entry, name) KERNEL_VNNI(entry, name)
+#define KERNEL_AVXVNNI(entry, name) OF(AVXVNNI, entry, name)
+#define KERNEL_AVX2(entry, name)                                                                   \
+    OF(AVX2, entry, name) KERNEL_AVXVNNI(entry, name) KERNEL_AVX512(entry, name)
+#define KERNEL_SCALAR(entry, name) OF(SCALAR, entry, name) KERNEL_AVX2(entry, name)
+#elif defined(__aarch64__)
+#define KERNEL_I8MM(entry, name) OF(I8MM, entry, name)
+#define KERNEL_DOTPROD(entry, name) OF(DOTPROD, entry, name) KERNEL_I8MM(entry, name)
+#define KERNEL_NEON(entry, name) OF(NEON, entry, name) KERNEL_DOTPROD(entry, name)
+#define KERNEL_SCALAR(entry, name) OF(SCALAR, entry, name) KERNEL_NEON(entry, name)
+#else
+#define KERNEL_SCALAR(entry, name) OF(SCALAR, entry, name)
+#endif
+
+static const weft_kernels tables[WEFT_ISA_COUNT] = {
+#include "tensor/kernels/kernels.list"
+    OF(SCALAR, isa, WEFT_ISA_SCALAR)
+#if defined(__x86_64__)
+        OF(AVX2, isa, WEFT_ISA_AVX2) OF(AVXVNNI, isa, WEFT_ISA_AVXVNNI)
+            OF(AVX512, isa, WEFT_ISA_AVX512) OF(VNNI, isa, WEFT_ISA_VNNI)
+                OF(BF16, isa, WEFT_ISA_BF16) OF(AMX, isa, WEFT_ISA_AMX)
+#elif defined(__aarch64__)
+        OF(NEON, isa, WEFT_ISA_NEON) OF(DOTPROD, isa, WEFT_ISA_DOTPROD) OF(I8MM, isa, WEFT_ISA_I8MM)
+#endif
+};
+#pragma GCC diagnostic pop
 
 const weft_kernels *weft_kernels_of(weft_isa isa) {
-    switch (isa) {
-    case WEFT_ISA_SCALAR:
-        return &table_scalar;
-#if defined(__x86_64__)
-    case WEFT_ISA_AVX2:
-        return &table_avx2;
-    case WEFT_ISA_AVX512:
-        return &table_avx512;
-#elif defined(__aarch64__)
-    case WEFT_ISA_NEON:
-        return &table_neon;
-#endif
-    default:
-        return NULL;
-    }
+    bool compiled_in = (unsigned)isa < WEFT_ISA_COUNT && tables[isa].quantize_q8 != NULL;
+    return compiled_in ? &tables[isa] : NULL;
 }

@@ -1,5 +1,6 @@
-/* The kernel table: one entry an operation, one constant table a variant. All variants give the
- * same bits; docs/numerics.md has the order of every sum. kernels.list names them all. */
+/* The kernel table: one entry an operation, one constant table a variant, which has the entries of
+ * the variant it builds on but for its own. All give the same bits, except for what is named
+ * panel_bf16; docs/numerics.md has the order of every sum. kernels.list names them all. */
 #ifndef WEFT_KERNELS_TABLE_H
 #define WEFT_KERNELS_TABLE_H
 

@@ -20,8 +20,14 @@ typedef struct kernel_name {
 
 #define KERNEL_SCALAR(entry, name) {#entry, #name, WEFT_ISA_SCALAR},
 #define KERNEL_AVX2(entry, name) {#entry, #name, WEFT_ISA_AVX2},
+#define KERNEL_AVXVNNI(entry, name) {#entry, #name, WEFT_ISA_AVXVNNI},
 #define KERNEL_AVX512(entry, name) {#entry, #name, WEFT_ISA_AVX512},
+#define KERNEL_VNNI(entry, name) {#entry, #name, WEFT_ISA_VNNI},
+#define KERNEL_BF16(entry, name) {#entry, #name, WEFT_ISA_BF16},
+#define KERNEL_AMX(entry, name) {#entry, #name, WEFT_ISA_AMX},
 #define KERNEL_NEON(entry, name) {#entry, #name, WEFT_ISA_NEON},
+#define KERNEL_DOTPROD(entry, name) {#entry, #name, WEFT_ISA_DOTPROD},
+#define KERNEL_I8MM(entry, name) {#entry, #name, WEFT_ISA_I8MM},
 static const kernel_name names[] = {
 #include "tensor/kernels/kernels.list"
 };
@@ -239,13 +245,15 @@ typedef struct run_state {
     bool stopped;
 } run_state;
 
-/* The best of several batches of calls that fill about `seconds`. */
+/* The best of several batches of calls that fill about `seconds`; 0: one call. */
 static double best_seconds(const timed *t, const call *c, double seconds) {
     double start = weft_clock_seconds(), now = start, best = 1e9;
     size_t calls = 1;
     t->run(c);
     now = weft_clock_seconds();
     double one = now - start + 1e-9;
+    if (seconds <= 0)
+        return one;
     if (one < seconds / 8)
         calls = (size_t)(seconds / 8 / one) + 1;
     do {

@@ -48,7 +48,6 @@ static float loop_int8(size_t rounds) {
 }
 
 const weft_limit_kernels weft_limits_neon = {
-    .isa = WEFT_ISA_NEON,
     .read = read_memory,
     .f32 = loop_f32,
     .f32_ops = (size_t)CHAINS * 4 * 2,

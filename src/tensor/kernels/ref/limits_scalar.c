@@ -45,7 +45,6 @@ static float loop_int8(size_t rounds) {
 }
 
 const weft_limit_kernels weft_limits_scalar = {
-    .isa = WEFT_ISA_SCALAR,
     .read = read_memory,
     .f32 = loop_f32,
     .f32_ops = (size_t)2 * 8 * LANES,

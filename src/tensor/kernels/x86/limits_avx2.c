@@ -55,7 +55,6 @@ static float loop_int8(size_t rounds) {
 }
 
 const weft_limit_kernels weft_limits_avx2 = {
-    .isa = WEFT_ISA_AVX2,
     .read = read_memory,
     .f32 = loop_f32,
     .f32_ops = (size_t)CHAINS * 8 * 2,

@@ -341,8 +341,8 @@ WEFT_FORM_FUNCTIONS(OF_FORM)
 #define ENTRY(name, form) [form] = product_##name,
 static product *const products[WEFT_FORM_COUNT] = {WEFT_FORM_FUNCTIONS(ENTRY)};
 
-void weft_kernel_panel_q8_avx512(weft_dtype dtype, const void *panels, size_t n_panels,
-                                 const weft_q8_rows *x, float *y, size_t ldy) {
+void weft_kernel_panel_q8_vnni(weft_dtype dtype, const void *panels, size_t n_panels,
+                               const weft_q8_rows *x, float *y, size_t ldy) {
     const weft_packing *p = weft_packing_of(dtype);
     q8_codes codes = codes_of(p, offset_of(p->form));
     products[p->form](&codes, panels, weft_panel_bytes(dtype, x->n_cols), n_panels, x, y, ldy);

@@ -1,0 +1,20 @@
+/* The limit of the int8 matrix extension: products of 2 x 8 and 8 x 2 bytes. */
+#include <arm_neon.h>
+#include "tensor/kernels/limits.h"
+
+#define CHAINS (WEFT_LIMIT_I8MM_OPS / 64)
+
+float weft_limit_int8_i8mm(size_t rounds) {
+    int8x16_t quants = vdupq_n_s8(7), x = vdupq_n_s8(3);
+    int32x4_t acc[CHAINS];
+    for (size_t c = 0; c < CHAINS; c++)
+        acc[c] = vdupq_n_s32((int32_t)c);
+    for (size_t i = 0; i < rounds; i++) {
+        __asm__ volatile("" : "+w"(quants));
+        for (size_t c = 0; c < CHAINS; c++)
+            acc[c] = vmmlaq_s32(acc[c], quants, x);
+    }
+    for (size_t c = 1; c < CHAINS; c++)
+        acc[0] = vaddq_s32(acc[0], acc[c]);
+    return (float)vgetq_lane_s32(acc[0], 0);
+}
