@@ -54,8 +54,10 @@ WEFT_API weft_status weft_session_eval_all(weft_session *session, const int32_t 
  * NULL when nothing was evaluated since creation, truncate or load. */
 WEFT_API const float *weft_session_logits(const weft_session *session);
 
-/* Keeps the first `n` positions. *resume (may be NULL) is the position from which evaluation must
- * go on, <= n. Errors: WEFT_E_RANGE when n > n_past. */
+/* Keeps the first `n` positions. *resume is the position from which evaluation must go on, and then
+ * n_past: n, but in models with recurrent states it may be less, the nearest position whose state
+ * is still there (docs/embedding.md). With `resume` NULL the session evaluates the tokens between
+ * itself, so that n_past is n. Errors: WEFT_E_RANGE when n > n_past; those of an evaluation. */
 WEFT_API weft_status weft_session_truncate(weft_session *session, int32_t n, int32_t *resume);
 
 /* A second session over the same cache that goes on from the same text; full blocks are shared, the

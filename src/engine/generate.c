@@ -127,12 +127,19 @@ static weft_status take_prompt(generation *g, const int32_t *prompt, size_t n) {
         prompt = g->scratch;
         n = (size_t)keep + (size_t)tail;
     }
+    bool states = weft_cache_has_states(s->cache);
     size_t same = common_prefix(s, prompt, n);
     if (same == n && !(s->has_logits && (size_t)s->n_past == n))
         same = n - 1; /* the last one is evaluated again, for its logits */
     int32_t from = (int32_t)same;
     weft_status status = weft_session_truncate(s, from, &from);
     g->result.n_cached = from;
+    /* Where going back needs a snapshot, the last token is a step of its own: the same prompt, asked
+     * again, then finds all but that one. */
+    if (!status && states && (size_t)from + 1 < n) {
+        status = weft_session_eval(s, prompt + from, n - 1 - (size_t)from);
+        from = (int32_t)n - 1;
+    }
     if (!status && (size_t)from < n)
         status = weft_session_eval(s, prompt + from, n - (size_t)from);
     return status;

@@ -230,6 +230,7 @@ static weft_status eval(weft_session *s, const int32_t *tokens, size_t n, float 
                          n, s->n_past, s->n_context);
     if ((status = weft_session_check_ids(s, tokens, n)))
         return status;
+    weft_cache_hold(s->cache, s->sequence); /* to come back here when a later step fails */
     weft_fpenv saved = weft_fpenv_enter();
     status = steps(s, tokens, n, all);
     weft_fpenv_restore(saved);
@@ -282,6 +283,8 @@ weft_status weft_session_truncate(weft_session *session, int32_t n, int32_t *res
     }
     if (resume)
         *resume = from;
+    else if (from < n) /* the tokens between are still there */
+        return eval(session, session->tokens + from, (size_t)(n - from), NULL);
     return WEFT_OK;
 }
 

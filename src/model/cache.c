@@ -1,5 +1,6 @@
-/* The cache's storages, blocks and sequences: creation, fork, truncate. Steps are in cache_step.c,
- * saving in cache_file.c. Everything is allocated at creation. */
+/* The cache's storages, blocks and sequences: creation, fork, truncate. States are in
+ * cache_states.c, steps in cache_step.c, saving in cache_file.c. Everything is allocated at
+ * creation. */
 #include "model/cache.h"
 
 #include <string.h>
@@ -16,6 +17,21 @@ static uint64_t blocks_of(const weft_cache_options *o) {
            (uint64_t)o->n_sequences - 1;
 }
 
+/* What the cache takes: rows of all blocks and slots of all sequences; saturates. */
+static uint64_t bytes_of(const weft_network *network, const weft_cache_options *o) {
+    uint64_t positions = blocks_of(o) * WEFT_CACHE_BLOCK, row = 0, states = 0, total;
+    for (int32_t i = 0; i < network->h.n_layer; i++) {
+        weft_cache_layer layer = weft_network_keeps(network, i);
+        row += weft_cache_layer_bytes(&layer, o->type);
+        states += weft_cache_layer_state_bytes(&layer);
+    }
+    if (positions > INT32_MAX || !weft_mul_u64(positions, row, &row) ||
+        !weft_mul_u64((uint64_t)weft_cache_slots_for(o->n_sequences), states, &states) ||
+        !weft_add_u64(row, states, &total))
+        return UINT64_MAX;
+    return total;
+}
+
 static weft_status check_options(const weft_network *network, const weft_cache_options *o) {
     if (!weft_cache_type_allowed(o->type))
         return weft_fail(WEFT_E_ARGUMENT, "cache_type: %s is not " WEFT_CACHE_TYPES,
@@ -26,11 +42,7 @@ static weft_status check_options(const weft_network *network, const weft_cache_o
     if (o->n_sequences < 1 || o->n_sequences > 65536)
         return weft_fail(WEFT_E_ARGUMENT, "n_sequences: %d is outside of [1, 65536]",
                          o->n_sequences);
-    uint64_t positions = blocks_of(o) * WEFT_CACHE_BLOCK;
-    uint64_t need = positions > INT32_MAX
-                        ? UINT64_MAX
-                        : weft_network_cache_bytes(network, (int32_t)positions, o->type);
-    uint64_t limit = weft_memory_limit(), total = UINT64_MAX;
+    uint64_t need = bytes_of(network, o), limit = weft_memory_limit(), total = UINT64_MAX;
     if (!weft_add_u64(need, network->weight_bytes, &total))
         total = UINT64_MAX;
     if (need == UINT64_MAX || need > SIZE_MAX || total > limit)
@@ -46,44 +58,104 @@ static weft_status check_options(const weft_network *network, const weft_cache_o
 static weft_status create_lists(weft_cache *c) {
     const weft_allocator *a = &c->engine->allocator;
     size_t n_blocks = (size_t)c->n_blocks, n_sequences = (size_t)c->n_sequences, n_lists = 0;
+    size_t n_slots = (size_t)c->n_slots;
     if (!weft_mul_size(n_blocks, n_sequences, &n_lists))
         return weft_fail(WEFT_E_MEMORY, "the cache's block lists are too long");
     c->block_refs = weft_alloc_zeroed(a, weft_size_of(n_blocks, sizeof *c->block_refs));
     c->free_blocks = weft_alloc(a, weft_size_of(n_blocks, sizeof *c->free_blocks));
     c->sequences = weft_alloc_zeroed(a, weft_size_of(n_sequences, sizeof *c->sequences));
     c->lists = weft_alloc(a, weft_size_of(n_lists, sizeof *c->lists));
-    c->k = weft_alloc_zeroed(a, weft_size_of((size_t)c->n_layer, sizeof *c->k));
-    c->v = weft_alloc_zeroed(a, weft_size_of((size_t)c->n_layer, sizeof *c->v));
-    if (!c->block_refs || !c->free_blocks || !c->sequences || !c->lists || !c->k || !c->v)
+    c->slot_refs = weft_alloc_zeroed(a, weft_size_of(n_slots, sizeof *c->slot_refs));
+    c->free_slots = weft_alloc(a, weft_size_of(n_slots, sizeof *c->free_slots));
+    if (!c->block_refs || !c->free_blocks || !c->sequences || !c->lists ||
+        (n_slots > 0 && (!c->slot_refs || !c->free_slots)))
         return weft_fail(WEFT_E_MEMORY, "no memory for the cache's block lists");
     for (int32_t i = 0; i < c->n_blocks; i++)
         c->free_blocks[i] = c->n_blocks - 1 - i; /* block 0 is taken first */
     c->n_free = c->n_blocks;
+    for (int32_t i = 0; i < c->n_slots; i++)
+        c->free_slots[i] = c->n_slots - 1 - i;
+    c->n_free_slots = c->n_slots;
     for (size_t i = 0; i < n_sequences; i++) {
         c->sequences[i].blocks = c->lists + i * n_blocks;
         c->sequences[i].shared_block = -1;
+        weft_states_begin(&c->sequences[i]);
     }
     return WEFT_OK;
 }
 
-static weft_status create_storages(weft_cache *c) {
-    const weft_hparams *h = &c->network->h;
-    int64_t dims[3] = {(int64_t)c->n_blocks * WEFT_CACHE_BLOCK, h->n_head_kv,
-                       weft_cache_width(c->type, h->head_dim)};
-    for (int32_t i = 0; i < c->n_layer; i++)
-        for (int which = 0; which < 2; which++) {
-            weft_tensor **t = which ? &c->v[i] : &c->k[i];
-            weft_status st = weft_tensor_create_heap(&c->engine->allocator, c->type,
-                                                     WEFT_LAYOUT_STRIDED, 3, dims, false, t);
-            if (st)
-                return weft_fail_in(st, "a cache of %.1f MiB", (double)c->size_bytes / 1048576);
-        }
-    for (int i = 0; i < WEFT_CACHE_N_SCRATCH; i++) {
-        weft_status st = weft_scope_create(c->engine, WEFT_SCOPE_ARENA, &c->scratch[i]);
-        if (st)
-            return st;
+/* ---- Storages: one of all rows, one of all states; layers have views of them ---- */
+
+static weft_status create_storage(weft_cache *c, weft_dtype type, int64_t rows, int64_t row,
+                                  weft_tensor **out) {
+    int64_t dims[1];
+    if (!weft_mul_i64(rows, row, &dims[0]))
+        return weft_fail(WEFT_E_MEMORY, "a cache of more than %lld elements", (long long)INT64_MAX);
+    weft_status st = weft_tensor_create_heap(&c->engine->allocator, type, WEFT_LAYOUT_STRIDED, 1,
+                                             dims, false, out);
+    return st ? weft_fail_in(st, "a cache of %.1f MiB", (double)c->size_bytes / 1048576) : WEFT_OK;
+}
+
+/* The next rows of n_head_kv heads of `dim`, from element *at of the storage on. */
+static weft_status place_rows(weft_cache *c, const weft_cache_layer *layer, int32_t dim,
+                              int64_t *at, weft_tensor **out) {
+    int64_t dims[3] = {(int64_t)c->n_blocks * WEFT_CACHE_BLOCK, layer->n_head_kv,
+                       weft_cache_width(c->type, dim)};
+    weft_status st =
+        weft_tensor_create_part(&c->engine->allocator, c->rows, *at, 3, dims, NULL, out);
+    *at += dims[0] * dims[1] * dims[2]; /* of the storage's elements: no overflow */
+    return st;
+}
+
+static weft_status place_state(weft_cache *c, const weft_cache_state *state, int64_t slot_floats,
+                               int64_t *at, weft_tensor **out) {
+    int64_t dims[4] = {c->n_slots}, strides[4] = {slot_floats}, step = 1;
+    for (int d = state->rank; d > 0; d--) {
+        dims[d] = state->dims[d - 1];
+        strides[d] = step;
+        step *= dims[d];
     }
-    return WEFT_OK;
+    weft_status st = weft_tensor_create_part(&c->engine->allocator, c->slots, *at, state->rank + 1,
+                                             dims, strides, out);
+    *at += weft_cache_state_floats(state);
+    return st;
+}
+
+static weft_status place_layers(weft_cache *c, int64_t slot_floats) {
+    int64_t row_at = 0, state_at = 0;
+    weft_status st = WEFT_OK;
+    for (int32_t i = 0; !st && i < c->n_layer; i++) {
+        weft_cache_place *p = &c->places[i];
+        if (p->keeps.n_head_kv > 0)
+            st = place_rows(c, &p->keeps, p->keeps.dim_k, &row_at, &p->k);
+        if (!st && p->keeps.n_head_kv > 0 && p->keeps.dim_v > 0)
+            st = place_rows(c, &p->keeps, p->keeps.dim_v, &row_at, &p->v);
+        for (int w = 0; !st && w < WEFT_CACHE_STATES; w++)
+            if (p->keeps.states[w].rank > 0)
+                st = place_state(c, &p->keeps.states[w], slot_floats, &state_at, &p->states[w]);
+    }
+    return st;
+}
+
+static weft_status create_storages(weft_cache *c) {
+    int64_t width = 0, slot_floats = 0;
+    weft_status st = WEFT_OK;
+    for (int32_t i = 0; i < c->n_layer; i++) {
+        weft_cache_layer *keeps = &c->places[i].keeps;
+        *keeps = weft_network_keeps(c->network, i);
+        width += weft_cache_layer_width(keeps, c->type);
+        slot_floats += (int64_t)(weft_cache_layer_state_bytes(keeps) / sizeof(float));
+    }
+    c->n_slots = slot_floats > 0 ? (int32_t)weft_cache_slots_for(c->n_sequences) : 0;
+    if (width > 0)
+        st = create_storage(c, c->type, (int64_t)c->n_blocks * WEFT_CACHE_BLOCK, width, &c->rows);
+    if (!st && c->n_slots > 0)
+        st = create_storage(c, WEFT_F32, c->n_slots, slot_floats, &c->slots);
+    if (!st)
+        st = place_layers(c, slot_floats);
+    for (int i = 0; !st && i < WEFT_CACHE_N_SCRATCH; i++)
+        st = weft_scope_create(c->engine, WEFT_SCOPE_ARENA, &c->scratch[i]);
+    return st;
 }
 
 weft_status weft_cache_create(weft_engine *engine, const weft_network *network,
@@ -102,10 +174,12 @@ weft_status weft_cache_create(weft_engine *engine, const weft_network *network,
     c->n_layer = network->h.n_layer;
     c->n_sequences = options->n_sequences;
     c->n_blocks = (int32_t)blocks_of(options);
-    c->width = network->h.n_head_kv * weft_cache_width(c->type, network->h.head_dim);
-    c->size_bytes =
-        (size_t)weft_network_cache_bytes(network, c->n_blocks * WEFT_CACHE_BLOCK, c->type);
-    if ((st = create_lists(c)) || (st = create_storages(c))) {
+    c->size_bytes = (size_t)bytes_of(network, options);
+    c->places =
+        weft_alloc_zeroed(&engine->allocator, weft_size_of((size_t)c->n_layer, sizeof *c->places));
+    if (!c->places)
+        st = weft_fail(WEFT_E_MEMORY, "no memory for a cache of %d layers", c->n_layer);
+    if (st || (st = create_storages(c)) || (st = create_lists(c))) {
         weft_cache_release(&c);
         return st;
     }
@@ -129,16 +203,19 @@ void weft_cache_release(weft_cache **cache) {
     weft_engine *engine = c->engine;
     const weft_allocator *a = &engine->allocator;
     size_t n_blocks = (size_t)c->n_blocks, n_sequences = (size_t)c->n_sequences;
-    for (int32_t i = 0; i < c->n_layer; i++) {
-        if (c->k)
-            weft_tensor_release(&c->k[i]);
-        if (c->v)
-            weft_tensor_release(&c->v[i]);
+    for (int32_t i = 0; c->places && i < c->n_layer; i++) {
+        weft_tensor_release(&c->places[i].k);
+        weft_tensor_release(&c->places[i].v);
+        for (int w = 0; w < WEFT_CACHE_STATES; w++)
+            weft_tensor_release(&c->places[i].states[w]);
     }
+    weft_tensor_release(&c->rows);
+    weft_tensor_release(&c->slots);
     for (int i = 0; i < WEFT_CACHE_N_SCRATCH; i++)
         weft_scope_release(&c->scratch[i]);
-    weft_dealloc(a, c->k, weft_size_of((size_t)c->n_layer, sizeof *c->k));
-    weft_dealloc(a, c->v, weft_size_of((size_t)c->n_layer, sizeof *c->v));
+    weft_dealloc(a, c->places, weft_size_of((size_t)c->n_layer, sizeof *c->places));
+    weft_dealloc(a, c->slot_refs, weft_size_of((size_t)c->n_slots, sizeof *c->slot_refs));
+    weft_dealloc(a, c->free_slots, weft_size_of((size_t)c->n_slots, sizeof *c->free_slots));
     weft_dealloc(a, c->lists, weft_size_of(n_blocks * n_sequences, sizeof *c->lists));
     weft_dealloc(a, c->sequences, weft_size_of(n_sequences, sizeof *c->sequences));
     weft_dealloc(a, c->free_blocks, weft_size_of(n_blocks, sizeof *c->free_blocks));
@@ -152,11 +229,11 @@ size_t weft_cache_bytes(const weft_cache *cache) {
 }
 
 weft_tensor *weft_cache_k(const weft_cache *cache, int32_t layer) {
-    return cache->k[layer];
+    return cache->places[layer].k;
 }
 
 weft_tensor *weft_cache_v(const weft_cache *cache, int32_t layer) {
-    return cache->v[layer];
+    return cache->places[layer].v ? cache->places[layer].v : cache->places[layer].k;
 }
 
 /* ---- Blocks and sequences ---- */
@@ -188,6 +265,7 @@ weft_status weft_cache_sequence_create(weft_cache *cache, int32_t *sequence) {
             s->live = true;
             s->n_blocks = s->length = s->pending = 0;
             s->shared_block = -1;
+            weft_states_begin(s);
             *sequence = i;
             return WEFT_OK;
         }
@@ -209,6 +287,7 @@ weft_status weft_cache_sequence_fork(weft_cache *cache, int32_t from, int32_t *s
         s->blocks[i] = source->blocks[i];
         cache->block_refs[s->blocks[i]]++;
     }
+    weft_states_fork(cache, s, source);
     return WEFT_OK;
 }
 
@@ -223,6 +302,7 @@ void weft_cache_sequence_free(weft_cache *cache, int32_t sequence) {
         return;
     weft_sequence *s = &cache->sequences[sequence];
     keep_blocks(cache, s, 0);
+    weft_states_end(cache, s);
     s->length = 0;
     s->live = false;
 }
@@ -252,6 +332,7 @@ weft_status weft_cache_truncate(weft_cache *cache, int32_t sequence, int32_t n, 
         return WEFT_E_ARGUMENT;
     if (n < 0 || n > s->length)
         return weft_fail(WEFT_E_RANGE, "truncate: %d is outside of [0, %d]", n, s->length);
+    n = weft_states_truncate(cache, s, n);
     keep_blocks(cache, s, (n + WEFT_CACHE_BLOCK - 1) / WEFT_CACHE_BLOCK);
     s->length = n;
     if (resume)

@@ -7,7 +7,9 @@ static weft_status copy_block(weft_cache *c, weft_scope *scope, int32_t from, in
                               int32_t n) {
     for (int32_t i = 0; i < c->n_layer; i++)
         for (int which = 0; which < 2; which++) {
-            weft_tensor *t = which ? c->v[i] : c->k[i];
+            weft_tensor *t = which ? c->places[i].v : c->places[i].k;
+            if (!t)
+                continue;
             weft_tensor *source = weft_tensor_copy(
                 scope, weft_tensor_narrow(scope, t, 0, (size_t)from * WEFT_CACHE_BLOCK, (size_t)n));
             weft_tensor *target =
@@ -26,6 +28,7 @@ static void undo(weft_cache *c, weft_sequence *s) {
         s->blocks[s->n_blocks - 1] = s->shared_block;
         s->shared_block = -1;
     }
+    weft_states_rollback(c, s);
     s->pending = 0;
 }
 
@@ -57,6 +60,7 @@ weft_status weft_cache_reserve(weft_cache *cache, weft_scope *scope, int32_t seq
     }
     while ((int64_t)s->n_blocks * WEFT_CACHE_BLOCK < (int64_t)s->length + n)
         s->blocks[s->n_blocks++] = weft_cache_take_block(cache);
+    weft_states_reserve(cache, s);
     return WEFT_OK;
 }
 
@@ -65,6 +69,7 @@ void weft_cache_commit(weft_cache *cache) {
         weft_sequence *s = &cache->sequences[i];
         if (!s->live || !s->pending)
             continue;
+        weft_states_commit(cache, s);
         s->length += s->pending;
         s->pending = 0;
         if (s->shared_block >= 0)
@@ -106,6 +111,7 @@ static void append_rows(weft_cache *c, weft_scope *scope, weft_tensor *storage,
 void weft_cache_append(weft_cache *cache, weft_scope *scope, int32_t layer, int32_t sequence,
                        int32_t position, weft_tensor *k, weft_tensor *v) {
     const weft_sequence *s = &cache->sequences[sequence];
-    append_rows(cache, scope, cache->k[layer], s, position, k);
-    append_rows(cache, scope, cache->v[layer], s, position, v);
+    append_rows(cache, scope, cache->places[layer].k, s, position, k);
+    if (cache->places[layer].v)
+        append_rows(cache, scope, cache->places[layer].v, s, position, v);
 }

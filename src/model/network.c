@@ -6,8 +6,7 @@
 #include "base/alloc.h"
 #include "base/detail.h"
 #include "base/engine_impl.h"
-#include "model/cache.h"
-#include "model/network_impl.h"
+#include "model/cache_impl.h"
 #include "tensor/impl.h"
 
 static weft_spelling spelling_of(bool hugging_face) {
@@ -205,15 +204,29 @@ weft_model_info weft_network_info(const weft_network *network) {
                              .n_context = h->n_context};
 }
 
+/* What a layer of a network keeps. */
+static weft_cache_layer keeps_of(const weft_hparams *h) {
+    return (weft_cache_layer){
+        .n_head_kv = h->n_head_kv, .dim_k = h->head_dim, .dim_v = h->head_dim};
+}
+
+weft_cache_layer weft_network_keeps(const weft_network *network, int32_t layer) {
+    (void)layer;
+    return keeps_of(&network->h);
+}
+
 static uint64_t cache_bytes(const weft_hparams *h, int32_t n_positions, weft_dtype type) {
     if (n_positions < 0)
         return 0;
-    uint64_t blocks = ((uint64_t)n_positions + WEFT_CACHE_BLOCK - 1) / WEFT_CACHE_BLOCK;
-    uint64_t bytes = blocks * WEFT_CACHE_BLOCK * 2 * weft_dtype_block_bytes(type);
-    uint64_t head = (uint64_t)weft_cache_width(type, h->head_dim) / weft_dtype_block(type);
-    if (!weft_mul_u64(bytes, (uint64_t)h->n_head_kv * head, &bytes) ||
-        !weft_mul_u64(bytes, (uint64_t)h->n_layer, &bytes))
-        return UINT64_MAX;
+    uint64_t blocks = ((uint64_t)n_positions + WEFT_CACHE_BLOCK - 1) / WEFT_CACHE_BLOCK, bytes = 0;
+    for (int32_t i = 0; i < h->n_layer; i++) {
+        weft_cache_layer keeps = keeps_of(h);
+        uint64_t rows, states = weft_cache_layer_state_bytes(&keeps);
+        if (!weft_mul_u64(blocks * WEFT_CACHE_BLOCK, weft_cache_layer_bytes(&keeps, type), &rows) ||
+            !weft_mul_u64(states, (uint64_t)weft_cache_slots_for(1), &states) ||
+            !weft_add_u64(rows, states, &rows) || !weft_add_u64(bytes, rows, &bytes))
+            return UINT64_MAX;
+    }
     return bytes;
 }
 

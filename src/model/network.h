@@ -4,6 +4,7 @@
 #define WEFT_MODEL_NETWORK_H
 
 #include "base/metadata.h"
+#include "model/cache_layer.h"
 #include "tensor/weights.h"
 #include <weft/model.h>
 
@@ -32,7 +33,10 @@ void weft_network_destroy(weft_network **network);
 
 /* Everything but the weights themselves; strings borrowed from the network. */
 weft_model_info weft_network_info(const weft_network *network);
-/* Bytes that a cache of `n_positions` and type `cache_type` takes; saturates at UINT64_MAX. */
+/* What layer `layer` keeps of the past. */
+weft_cache_layer weft_network_keeps(const weft_network *network, int32_t layer);
+/* Bytes that a cache of one sequence, `n_positions` and type `cache_type` takes; saturates at
+ * UINT64_MAX. */
 uint64_t weft_network_cache_bytes(const weft_network *network, int32_t n_positions,
                                   weft_dtype cache_type);
 /* The same, and the other figures of a summary, from metadata alone, without validating tensors;

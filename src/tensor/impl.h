@@ -79,6 +79,13 @@ weft_status weft_tensor_create_heap(const weft_allocator *a, weft_dtype dtype, w
                                     int rank, const int64_t *dims, bool immutable,
                                     weft_tensor **out);
 
+/* A header outside of any scope over the part of `whole`'s storage that begins at element `offset`
+ * of it; strides in elements, NULL: packed. The reference is the caller's. Errors: WEFT_E_SHAPE,
+ * _OVERFLOW, _RANGE (outside of the storage), _MEMORY. */
+weft_status weft_tensor_create_part(const weft_allocator *a, const weft_tensor *whole,
+                                    int64_t offset, int rank, const int64_t *dims,
+                                    const int64_t *strides, weft_tensor **out);
+
 /* Packs a rank-2 float or quantised weight [n_out, n_in] into panels of 16 rows, in parallel; one
  * reference for the caller. Errors: WEFT_E_UNSUPPORTED (type without a panel form), _MEMORY. */
 weft_status weft_tensor_pack(weft_engine *engine, weft_tensor *weight, weft_tensor **out);

@@ -131,6 +131,31 @@ weft_status weft_tensor_create_heap(const weft_allocator *a, weft_dtype dtype, w
     return WEFT_OK;
 }
 
+weft_status weft_tensor_create_part(const weft_allocator *a, const weft_tensor *whole,
+                                    int64_t offset, int rank, const int64_t *dims,
+                                    const int64_t *strides, weft_tensor **out) {
+    weft_shape packed, shape;
+    *out = NULL;
+    weft_status status =
+        weft_shape_contiguous(whole->dtype, WEFT_LAYOUT_STRIDED, rank, dims, &packed);
+    if (!status)
+        status =
+            weft_shape_view(whole, rank, dims, strides ? strides : packed.strides, offset, &shape);
+    if (status)
+        return status;
+    weft_tensor *t = weft_tensor_alloc_view(a, NULL, whole);
+    if (!t)
+        return weft_fail(WEFT_E_MEMORY, "no memory for a tensor's header");
+    t->rank = rank;
+    t->offset = shape.offset;
+    for (int i = 0; i < rank; i++) {
+        t->dims[i] = shape.dims[i];
+        t->strides[i] = shape.strides[i];
+    }
+    *out = t;
+    return WEFT_OK;
+}
+
 weft_status weft_tensor_create_custom(const weft_allocator *a, weft_dtype dtype, int rank,
                                       const int64_t *dims, const void *data, size_t size_bytes,
                                       void (*on_release)(void *ctx), void *ctx, weft_tensor **out) {

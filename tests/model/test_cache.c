@@ -130,6 +130,38 @@ static void test_bad_options(void **state) {
     assert_true(weft_memory_limit() > 1 << 20);
 }
 
+/* One storage for all layers, so that it is large enough for huge pages; views are whole, do not
+ * meet, and are written as slice_set wants it. */
+static void test_layers_share_one_storage(void **state) {
+    (void)state;
+    static const weft_dtype types[] = {WEFT_F32, WEFT_F16, WEFT_BF16, WEFT_Q8_0};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        weft_cache *cache = cache_of_type(types[i], 100, 2);
+        weft_tensor *first = weft_cache_k(cache, 0);
+        int64_t at = 0;
+        for (int32_t l = 0; l < net.network->h.n_layer; l++)
+            for (int which = 0; which < 2; which++) {
+                weft_tensor *t = which ? weft_cache_v(cache, l) : weft_cache_k(cache, l);
+                assert_true(weft_tensor_same_storage(first, t));
+                assert_true(weft_tensor_is_contiguous(t));
+                assert_int_equal(weft_tensor_offset(t), at);
+                assert_int_equal((uintptr_t)weft_tensor_data(t) % 64, 0);
+                at += weft_tensor_numel(t);
+            }
+        assert_int_equal(weft_tensor_storage_bytes(first), weft_cache_bytes(cache));
+        assert_weft_ok(weft_scope_reset(scope));
+        weft_tensor *target = weft_tensor_narrow(scope, first, 0, 64, 2);
+        weft_tensor *source = weft_tensor_narrow(scope, weft_cache_v(cache, 1), 0, 7, 2);
+        assert_weft_fails(weft_slice_set(scope, target, source, 0, 0), WEFT_E_SAME_STORAGE);
+        assert_weft_ok(weft_scope_reset(scope));
+        target = weft_tensor_narrow(scope, first, 0, 64, 2);
+        source = weft_tensor_narrow(scope, weft_cache_v(cache, 1), 0, 7, 2);
+        assert_weft_ok(weft_slice_set(scope, target, weft_tensor_copy(scope, source), 0, 0));
+        assert_weft_ok(weft_scope_reset(scope));
+        weft_cache_release(&cache);
+    }
+}
+
 /* ---- Saving ---- */
 
 typedef struct saved {
@@ -268,6 +300,7 @@ int main(void) {
         cmocka_unit_test(test_forks_share_blocks),
         cmocka_unit_test(test_rollback),
         cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_layers_share_one_storage),
         cmocka_unit_test(test_saved_and_loaded_goes_on_the_same),
         cmocka_unit_test(test_every_type),
         cmocka_unit_test(test_damaged_and_foreign_files_are_refused),
