@@ -134,8 +134,8 @@ static weft_status take_prompt(generation *g, const int32_t *prompt, size_t n) {
     int32_t from = (int32_t)same;
     weft_status status = weft_session_truncate(s, from, &from);
     g->result.n_cached = from;
-    /* Where going back needs a snapshot, the last token is a step of its own: the same prompt, asked
-     * again, then finds all but that one. */
+    /* Where going back needs a snapshot, the last token is a step of its own: the same prompt,
+     * asked again, then finds all but that one. */
     if (!status && states && (size_t)from + 1 < n) {
         status = weft_session_eval(s, prompt + from, n - 1 - (size_t)from);
         from = (int32_t)n - 1;

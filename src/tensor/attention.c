@@ -266,13 +266,14 @@ static bool check_tensors(weft_scope *s, const weft_tensor *q, const weft_tensor
     bool fits = q->rank == 3 && k->rank == 3 && v->rank == 3 && k->dims[0] == v->dims[0] &&
                 k->dims[1] == v->dims[1] && k->dims[1] > 0 && q->dims[1] % k->dims[1] == 0 &&
                 k->dims[2] == weft_cache_width(k->dtype, q->dims[2]) &&
-                v->dims[2] == weft_cache_width(v->dtype, width_of(v, params)) &&
+                v->dims[2] >= weft_cache_width(v->dtype, width_of(v, params)) &&
                 k->dims[0] % params->block_size == 0;
     if (!fits) {
         weft_scope_fail(s, WEFT_E_SHAPE, "attention",
                         "q %s, k %s, v %s do not fit: [T, n_head, head_dim] and [capacity, "
                         "n_head_kv, head_dim] with n_head a multiple of n_head_kv and capacity of "
-                        "block_size %d are needed (q8_0: head_dim rounded up to 32)",
+                        "block_size %d are needed (q8_0: head_dim rounded up to 32), and a dim_v "
+                        "within v",
                         sq, sk, sv, params->block_size);
         return false;
     }

@@ -36,7 +36,7 @@ typedef struct weft_attn_params {
     float softcap;      /* 0: none */
     int32_t window;     /* 0: none; else key j is visible to query i when i - window < j <= i */
     int32_t block_size; /* positions a block: also the chunk by which sums are formed */
-    int32_t dim_v;      /* of a value head where q8_0 pads it; 0: the width of v's rows */
+    int32_t dim_v;      /* of a value head: the first columns of v's rows; 0: all of them */
 } weft_attn_params;
 
 /* What a cache may hold. Rows of q8_0 are whole blocks: head_dim is rounded up to 32. */
@@ -50,8 +50,9 @@ weft_tensor *weft_cache_rows(weft_scope *s, weft_tensor *x, weft_dtype type);
 
 /* Softmax attention, online over blocks merged in order. q [T, n_head, head_dim] f32; k, v
  * [capacity, n_head_kv, head_dim(_v)] of a cache's type, contiguous, capacity a multiple of
- * block_size; rows [T]. Gives [T, n_head * head_dim_v] f32. A row without a visible key is zeros.
- * The scores are never stored whole. */
+ * block_size; rows [T]. v may be k, whose first dim_v columns are then the values
+ * (one latent for both: DeepSeek-AI 2024). Gives [T, n_head * head_dim_v] f32. A row without a
+ * visible key is zeros. The scores are never stored whole. */
 weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_tensor *v,
                             const weft_attn_row *rows, const weft_attn_params *params);
 

@@ -140,6 +140,35 @@ static void test_same_bits_for_threads_and_steps(void **state) {
     close_fixture(four);
 }
 
+/* Values that are the first columns of the keys: as if they lay apart. */
+static void test_values_within_keys(void **state) {
+    fixture *f = *state;
+    static const setting latent[] = {
+        {8, 1, 72, 72, 64, 4, 200, WEFT_F32, 0, 0},
+        {20, 1, 80, 80, 64, 3, 150, WEFT_F16, 0, 0},
+        {6, 2, 48, 48, 16, 12, 170, WEFT_BF16, 0, 40},
+        {16, 1, 96, 96, 64, 3, 150, WEFT_Q8_0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof latent / sizeof *latent; i++) {
+        problem p = make_problem(f, &latent[i]);
+        size_t columns = latent[i].type == WEFT_Q8_0 ? 64 : 40;
+        p.params.dim_v = (int32_t)columns;
+        weft_tensor *apart = weft_tensor_copy(f->s, weft_tensor_narrow(f->s, p.k, 2, 0, columns));
+        assert_same_bits(weft_attention(f->s, p.q, p.k, p.k, p.rows, &p.params),
+                         weft_attention(f->s, p.q, p.k, apart, p.rows, &p.params));
+        scope_ok(f->s);
+        weft_tensor *row = weft_tensor_narrow(f->s, p.q, 0, (size_t)latent[i].length - 1, 1);
+        weft_attn_row *last = p.rows + latent[i].length - 1;
+        assert_same_bits(weft_attention(f->s, row, p.k, p.k, last, &p.params),
+                         weft_attention(f->s, row, p.k, apart, last, &p.params));
+        scope_ok(f->s);
+        p.params.dim_v = (int32_t)latent[i].dim + 32;
+        scope_failed(f->s, weft_attention(f->s, p.q, p.k, p.k, p.rows, &p.params), WEFT_E_SHAPE,
+                     "attention", "dim_v");
+        free_problem(&p);
+    }
+}
+
 static void test_rows_of_several_sequences(void **state) {
     fixture *f = *state;
     setting c = settings[0];
