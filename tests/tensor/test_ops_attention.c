@@ -243,6 +243,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(test_against_naive, setup_two_threads),
         T(test_same_bits_for_threads_and_steps, setup_one_thread),
+        T(test_values_within_keys, setup_two_threads),
         T(test_rows_of_several_sequences, setup_two_threads),
         T(test_strided_queries, setup_two_threads),
         T(test_no_rows_and_refusals, setup_two_threads),
