@@ -45,6 +45,9 @@ WEFT_API weft_tensor *weft_argmax(weft_scope *s, weft_tensor *x, int axis, bool 
 WEFT_API weft_tensor *weft_softmax(weft_scope *s, weft_tensor *x, int axis); /* floats */
 /* x [B…, n] / sqrt(mean(x²) + eps) * weight [n] (f32; NULL: ones). */
 WEFT_API weft_tensor *weft_rms_norm(weft_scope *s, weft_tensor *x, weft_tensor *weight, float eps);
+/* (x [B…, n] - mean) / sqrt(variance + eps) * weight [n] + bias [n] (f32; NULL: ones, zeros). */
+WEFT_API weft_tensor *weft_layer_norm(weft_scope *s, weft_tensor *x, weft_tensor *weight,
+                                      weft_tensor *bias, float eps);
 /* x [B…, n_in], weight [n_out, n_in] of any float or quantised type, rows or packed panels; bias
  * [n_out] f32 or NULL. Gives [B…, n_out] f32. The rule of sums: docs/numerics.md. */
 WEFT_API weft_tensor *weft_linear(weft_scope *s, weft_tensor *x, weft_tensor *weight,

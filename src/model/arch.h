@@ -5,6 +5,7 @@
 #define WEFT_MODEL_ARCH_H
 
 #include "model/hparams.h"
+#include "model/layer.h"
 
 /* How a file spells names; also an index into the pairs below. */
 typedef enum weft_spelling { WEFT_SPELL_GGUF, WEFT_SPELL_HF, WEFT_SPELL_COUNT } weft_spelling;
@@ -20,26 +21,45 @@ typedef enum weft_key {
     WEFT_KEY_HEAD_DIM_V,
     WEFT_KEY_N_CONTEXT,
     WEFT_KEY_N_VOCAB,
-    WEFT_KEY_NORM_EPS,
+    WEFT_KEY_NORM_EPS,       /* of RMS norms */
+    WEFT_KEY_LAYER_NORM_EPS, /* of layer norms */
     WEFT_KEY_N_ROT,
     WEFT_KEY_ROT_FACTOR,      /* share of head_dim that turns */
     WEFT_KEY_ROPE_BASE,       /* of layers that see everything */
     WEFT_KEY_ROPE_BASE_LOCAL, /* of window layers */
+    WEFT_KEY_ROPE_LAYERS,     /* an array, a layer each: 0, no rope */
+    WEFT_KEY_ROPE_INTERVAL,   /* every n-th layer has no rope */
     WEFT_KEY_WINDOW,
     WEFT_KEY_WINDOW_PATTERN, /* every n-th layer sees everything; or an array of bools, true: window
                               */
-    WEFT_KEY_LAYER_TYPES,    /* an array of "full_attention", "sliding_attention" */
+    WEFT_KEY_LAYER_TYPES,    /* an array of "full_attention", "sliding_attention", … */
     WEFT_KEY_USE_WINDOW,
     WEFT_KEY_FIRST_WINDOW_LAYER,
     WEFT_KEY_ATTN_SCALE,        /* of q·k */
     WEFT_KEY_ATTN_SCALE_SQUARE, /* 1 / scale² */
     WEFT_KEY_ATTN_SOFTCAP,
     WEFT_KEY_FINAL_SOFTCAP,
+    WEFT_KEY_EMBD_SCALE,
+    WEFT_KEY_RESIDUAL_SCALE,
+    WEFT_KEY_LOGIT_SCALE,
     WEFT_KEY_ACTIVATION,
+    WEFT_KEY_PARALLEL, /* residual: attention and feed-forward read the same stream */
     WEFT_KEY_TIED,
     WEFT_KEY_ATTN_BIAS,
     WEFT_KEY_MLP_BIAS,
     WEFT_KEY_N_EXPERT,
+    WEFT_KEY_N_EXPERT_USED,
+    WEFT_KEY_N_FF_EXPERT,
+    WEFT_KEY_N_FF_SHARED,
+    WEFT_KEY_N_SHARED,      /* shared experts of n_ff_expert each */
+    WEFT_KEY_N_DENSE_LEAD,  /* so many first layers are dense */
+    WEFT_KEY_MIXTURE_STEP,  /* every n-th layer is a mixture */
+    WEFT_KEY_DENSE_LAYERS,  /* an array of the layers that are dense */
+    WEFT_KEY_ROUTER_SCORES, /* "softmax", "sigmoid"; GGUF: a number */
+    WEFT_KEY_ROUTER_NORMALISE,
+    WEFT_KEY_ROUTER_SCALE,
+    WEFT_KEY_ROUTER_GROUPS,
+    WEFT_KEY_ROUTER_GROUPS_USED,
     WEFT_KEY_BIDIRECTIONAL,
     WEFT_KEY_COUNT
 } weft_key;
@@ -55,13 +75,19 @@ typedef struct weft_key_name {
 /* Extents of a weight, resolved with the hyper-parameters. */
 typedef enum weft_extent {
     WEFT_EXT_NONE, /* no such axis: rank 1 */
+    WEFT_EXT_ONE,
     WEFT_EXT_VOCAB,
     WEFT_EXT_EMBD,
     WEFT_EXT_FF,
-    WEFT_EXT_Q,       /* n_head * head_dim */
-    WEFT_EXT_KV,      /* n_head_kv * head_dim */
-    WEFT_EXT_HEAD,    /* head_dim */
-    WEFT_EXT_ROT_HALF /* n_rot / 2 */
+    WEFT_EXT_Q,        /* n_head * head_dim */
+    WEFT_EXT_KV,       /* n_head_kv * head_dim */
+    WEFT_EXT_HEAD,     /* head_dim */
+    WEFT_EXT_N_HEAD,   /* n_head */
+    WEFT_EXT_ROT_HALF, /* n_rot / 2 */
+    WEFT_EXT_CONTEXT,  /* n_context */
+    WEFT_EXT_EXPERTS,  /* n_expert */
+    WEFT_EXT_FF_EXPERT,
+    WEFT_EXT_FF_SHARED
 } weft_extent;
 
 /* What may differ from a plain required weight. */
@@ -69,54 +95,47 @@ typedef enum weft_extent {
 #define WEFT_RULE_NORM 2u   /* vector of a norm: `norm_plus_one` applies */
 #define WEFT_RULE_GATHER 4u /* a table of rows; may serve as the output matrix too */
 #define WEFT_RULE_OUTPUT 8u /* absent when the output is tied to the embedding */
+#define WEFT_RULE_EXPERTS                                                                          \
+    16u /* one a expert: [n_expert, …], or a tensor each where the name has                      \
+           a '*', which stands for the expert's number */
+#define WEFT_RULE_TRANSPOSED 32u /* the file stores [n_cols, n_rows] */
+/* Only in layers of that kind; a rule without any of these holds in all. */
+#define WEFT_RULE_ATTENTION 64u
+#define WEFT_RULE_RECURRENT 128u
+#define WEFT_RULE_DENSE 256u
+#define WEFT_RULE_MIXTURE 512u
+
+/* How several weights of a layer lie in one tensor of a file; each has a rule that names the tensor
+ * and its own part. */
+typedef enum weft_fusion {
+    WEFT_FUSED_NOT,
+    WEFT_FUSED_ROWS,  /* the rows of the parts one after the other */
+    WEFT_FUSED_HEADS, /* q, k, v: for each K head the rows of its q heads, then its k, then its v */
+    WEFT_FUSED_TURNS  /* row i of each part in turn */
+} weft_fusion;
+
+#define WEFT_FUSED_PARTS 3
 
 /* One tensor: [n_cols] or [n_rows, n_cols] and the field of the layer (or of the network) that
- * borrows it. Rank 2: a matrix of any supported type; rank 1: floats, used as f32. */
+ * borrows it. Rank 2: a matrix of any supported type; rank 1: floats, used as f32. A rule without a
+ * name in a kind of file does not hold there. Of several rules for one field the first whose tensor
+ * is there counts, so that optional alternatives come before the required one. */
 typedef struct weft_tensor_rule {
     size_t field; /* offsetof into weft_layer or weft_globals */
     const char *name[WEFT_SPELL_COUNT];
     weft_extent n_rows, n_cols;
     unsigned flags;
+    weft_fusion fusion;
+    int part;                            /* of `parts` */
+    weft_extent parts[WEFT_FUSED_PARTS]; /* rows of each; NONE ends */
 } weft_tensor_rule;
-
-/* A layer borrows its weights from the weights map. Optional ones are NULL. */
-typedef struct weft_layer {
-    weft_tensor *attn_norm;      /* [n_embd] */
-    weft_tensor *attn_q;         /* [n_head * head_dim, n_embd] */
-    weft_tensor *attn_k;         /* [n_head_kv * head_dim, n_embd] */
-    weft_tensor *attn_v;         /* [n_head_kv * head_dim, n_embd] */
-    weft_tensor *attn_q_bias;    /* [n_head * head_dim] */
-    weft_tensor *attn_k_bias;    /* [n_head_kv * head_dim] */
-    weft_tensor *attn_v_bias;    /* [n_head_kv * head_dim] */
-    weft_tensor *attn_q_norm;    /* [head_dim] */
-    weft_tensor *attn_k_norm;    /* [head_dim] */
-    weft_tensor *attn_out;       /* [n_embd, n_head * head_dim] */
-    weft_tensor *attn_out_bias;  /* [n_embd] */
-    weft_tensor *attn_post_norm; /* [n_embd], before the residual is added */
-    weft_tensor *ffn_norm;       /* [n_embd] */
-    weft_tensor *ffn_gate;       /* [n_ff, n_embd] */
-    weft_tensor *ffn_up;         /* [n_ff, n_embd] */
-    weft_tensor *ffn_down;       /* [n_embd, n_ff] */
-    weft_tensor *ffn_gate_bias;  /* [n_ff] */
-    weft_tensor *ffn_up_bias;    /* [n_ff] */
-    weft_tensor *ffn_down_bias;  /* [n_embd] */
-    weft_tensor *ffn_post_norm;  /* [n_embd], before the residual is added */
-    bool is_local;               /* sees `window` positions, turned by the local rope */
-} weft_layer;
-
-/* What stands outside of the layers. */
-typedef struct weft_globals {
-    weft_tensor *embedding;    /* [n_vocab, n_embd] */
-    weft_tensor *output_norm;  /* [n_embd] */
-    weft_tensor *output;       /* [n_vocab, n_embd]; the embedding where tied */
-    weft_tensor *output_bias;  /* [n_vocab] */
-    weft_tensor *rope_factors; /* [n_rot / 2]: divisors of the rope's frequencies */
-} weft_globals;
 
 #define WEFT_GLOBAL(f) offsetof(weft_globals, f)
 #define WEFT_LAYER(f) offsetof(weft_layer, f)
 
 #define WEFT_ARCH_NAMES 4
+
+struct weft_config;
 
 typedef struct weft_arch {
     const char *name;                         /* general.architecture of GGUF files */
@@ -126,22 +145,51 @@ typedef struct weft_arch {
     const weft_key_name *keys; /* NULL or own spellings, before the usual ones; key COUNT ends */
     const weft_tensor_rule *globals;
     size_t n_globals;
-    const weft_tensor_rule *layer; /* names follow "blk.N." or "model.layers.N." */
+    const weft_tensor_rule *layer; /* names follow "blk.N." or the folder's prefix and "N." */
     size_t n_layer_rules;
+    const char *hf_base;   /* prefix that files without a head leave out; NULL: "model." */
+    const char *hf_layers; /* of a layer's tensors; NULL: "model.layers." */
 
-    bool rope_interleaved[WEFT_SPELL_COUNT]; /* pairs 2i, 2i + 1; else i, i + n_rot / 2 */
-    bool norm_plus_one[WEFT_SPELL_COUNT];    /* the file stores w, the norm multiplies by 1 + w */
-    bool tied_default;                       /* config.json without tie_word_embeddings */
-    bool scale_embedding;                    /* by sqrt(n_embd) */
+    /* A layer. */
+    const struct weft_mixer *mixer;     /* of attention layers; NULL: weft_mixer_attention */
+    const struct weft_mixer *recurrent; /* of recurrent layers; NULL: there are none */
+    weft_norm_kind norm;
+    bool norm_plus_one[WEFT_SPELL_COUNT]; /* the file stores w, the norm multiplies by 1 + w */
+    bool parallel;                        /* the default of WEFT_KEY_PARALLEL */
     weft_activation activation;
-    int32_t head_dim_default; /* config.json without head_dim; 0: n_embd / n_head */
+    float activation_limit; /* WEFT_ACT_SWIGLU_CLAMPED */
+
+    bool tied_default;        /* config.json without tie_word_embeddings */
+    bool scale_embedding;     /* by sqrt(n_embd) */
+    bool logit_scale_divides; /* logits are divided by WEFT_KEY_LOGIT_SCALE */
+    int32_t ff_factor;        /* a file without n_ff: n_embd times this; 0: n_ff is required */
+
+    int32_t head_dim_default;      /* config.json without head_dim; 0: n_embd / n_head */
+    int32_t scale_by_width_layers; /* GGUF: models of this many layers scale q·k by
+                                      1 / sqrt(n_embd / n_head); 0: none */
+
+    bool no_rope;                            /* positions are learned, or none */
+    bool rope_interleaved[WEFT_SPELL_COUNT]; /* pairs 2i, 2i + 1; else i, i + n_rot / 2 */
+    bool rope_local_only;                    /* layers that see everything do not turn */
+    bool rope_local_plain;                   /* window layers turn without the rope's scaling */
+    int32_t rope_interval; /* every n-th layer does not turn; 0: all do, unless keys say */
+    double rot_factor;     /* config.json without partial_rotary_factor; 0: 1 */
     double rope_base_default[WEFT_SPELL_COUNT];
     double rope_base_local; /* 0: window layers turn as the others */
     const char *local_rope; /* config.json: prefix of the local rope's parameters, or NULL */
+
     int32_t window_pattern; /* every n-th layer sees everything; 0: all do, unless keys say */
     bool window_everywhere; /* a window in the file holds for every layer */
-    int32_t scale_by_width_layers; /* GGUF: models of this many layers scale q·k by
-                                      1 / sqrt(n_embd / n_head); 0: none */
+
+    weft_router router; /* of mixtures, where the file does not say */
+
+    const char *const *refused; /* bools of config.json that must not be true; NULL ends */
+    /* What no data above can say: called last, may be NULL. */
+    weft_status (*read)(const struct weft_config *config, weft_hparams *h);
+    /* Which kind layer i is, where neither a list of types nor a window's pattern says; may be
+     * NULL. */
+    weft_status (*kind_of)(const struct weft_config *config, const weft_hparams *h, int32_t i,
+                           weft_layer_kind *kind);
 } weft_arch;
 
 /* Spellings that most decoders share. */

@@ -6,17 +6,45 @@
 #include "model/network_impl.h"
 #include "tensor/kernels/panel.h"
 
-static const char *const layer_prefix[WEFT_SPELL_COUNT] = {"blk.", "model.layers."};
+/* The first part of names in this model's files that they leave out. */
+static size_t left_out(const weft_network *n, const char *name) {
+    return n->base_bytes > 0 && !strncmp(name, n->arch->hf_base, n->base_bytes) ? n->base_bytes : 0;
+}
+
+static const char *layer_prefix(const weft_network *n) {
+    const char *folder = n->arch->hf_layers ? n->arch->hf_layers : "model.layers.";
+    const char *prefix = n->spelling == WEFT_SPELL_HF ? folder : "blk.";
+    return prefix + left_out(n, prefix);
+}
 
 void weft_rule_name(const weft_network *n, const weft_tensor_rule *rule, int32_t layer,
-                    char name[WEFT_TENSOR_NAME]) {
+                    int32_t expert, char name[WEFT_TENSOR_NAME]) {
     const char *own = rule->name[n->spelling];
+    char prefix[96] = "", number[16] = "";
+    name[0] = 0;
     if (!own)
-        name[0] = 0;
-    else if (layer < 0)
-        snprintf(name, WEFT_TENSOR_NAME, "%s", own);
+        return;
+    if (layer < 0)
+        own += left_out(n, own);
     else
-        snprintf(name, WEFT_TENSOR_NAME, "%s%d.%s", layer_prefix[n->spelling], layer, own);
+        snprintf(prefix, sizeof prefix, "%s%d.", layer_prefix(n), layer);
+    const char *star = strchr(own, '*');
+    if (star)
+        snprintf(number, sizeof number, "%d", expert);
+    snprintf(name, WEFT_TENSOR_NAME, "%s%.*s%s%s", prefix, star ? (int)(star - own) : 96, own,
+             number, star ? star + 1 : "");
+}
+
+bool weft_rule_holds(const weft_network *n, const weft_tensor_rule *rule, int32_t layer) {
+    if (!rule->name[n->spelling])
+        return false;
+    if (layer < 0)
+        return true;
+    const weft_layer *l = &n->layers[layer];
+    bool recurrent = l->kind == WEFT_LAYER_RECURRENT;
+    unsigned other = (recurrent ? WEFT_RULE_ATTENTION : WEFT_RULE_RECURRENT) |
+                     (l->is_mixture ? WEFT_RULE_DENSE : WEFT_RULE_MIXTURE);
+    return !(rule->flags & other);
 }
 
 weft_tensor **weft_rule_field(weft_network *n, const weft_tensor_rule *rule, int32_t layer) {
@@ -29,17 +57,21 @@ weft_status weft_rules_visit(weft_binding *b, weft_rule_fn fn) {
     const weft_arch *arch = b->network->arch;
     weft_status st;
     for (size_t i = 0; i < arch->n_globals; i++)
-        if ((st = fn(b, &arch->globals[i], -1)))
+        if (weft_rule_holds(b->network, &arch->globals[i], -1) &&
+            (st = fn(b, &arch->globals[i], -1)))
             return st;
     for (int32_t layer = 0; layer < b->network->h.n_layer; layer++)
         for (size_t i = 0; i < arch->n_layer_rules; i++)
-            if ((st = fn(b, &arch->layer[i], layer)))
+            if (weft_rule_holds(b->network, &arch->layer[i], layer) &&
+                (st = fn(b, &arch->layer[i], layer)))
                 return st;
     return WEFT_OK;
 }
 
-static int64_t extent(const weft_hparams *h, weft_extent e) {
+int64_t weft_extent_of(const weft_hparams *h, weft_extent e) {
     switch (e) {
+    case WEFT_EXT_ONE:
+        return 1;
     case WEFT_EXT_VOCAB:
         return h->n_vocab;
     case WEFT_EXT_EMBD:
@@ -52,43 +84,90 @@ static int64_t extent(const weft_hparams *h, weft_extent e) {
         return (int64_t)h->n_head_kv * h->head_dim;
     case WEFT_EXT_HEAD:
         return h->head_dim;
+    case WEFT_EXT_N_HEAD:
+        return h->n_head;
     case WEFT_EXT_ROT_HALF:
         return h->rope.n_rot / 2;
+    case WEFT_EXT_CONTEXT:
+        return h->n_context;
+    case WEFT_EXT_EXPERTS:
+        return h->n_expert;
+    case WEFT_EXT_FF_EXPERT:
+        return h->n_ff_expert;
+    case WEFT_EXT_FF_SHARED:
+        return h->n_ff_shared;
     case WEFT_EXT_NONE:
         break;
     }
     return 0;
 }
 
+weft_rule_shape weft_rule_shape_of(const weft_hparams *h, const weft_tensor_rule *rule) {
+    weft_rule_shape shape = {.matrix = rule->n_rows != WEFT_EXT_NONE, .n_stacked = 1};
+    shape.cols = weft_extent_of(h, rule->n_cols);
+    shape.rows = shape.matrix ? weft_extent_of(h, rule->n_rows) : 1;
+    shape.file_rows = shape.matrix ? shape.rows : shape.cols;
+    if (rule->fusion != WEFT_FUSED_NOT) {
+        shape.file_rows = 0;
+        for (int i = 0; i < WEFT_FUSED_PARTS && rule->parts[i] != WEFT_EXT_NONE; i++) {
+            if (i < rule->part)
+                shape.first += weft_extent_of(h, rule->parts[i]);
+            shape.file_rows += weft_extent_of(h, rule->parts[i]);
+            shape.n_parts++;
+        }
+    }
+    if (rule->flags & WEFT_RULE_EXPERTS)
+        shape.n_stacked = h->n_expert;
+    return shape;
+}
+
 static bool vector_type(weft_dtype t) {
     return t == WEFT_F32 || t == WEFT_F16 || t == WEFT_BF16;
 }
 
-static weft_status check_tensor(const weft_hparams *h, const weft_tensor_rule *rule,
+/* What the file's tensor must look like: a part's is the whole that the parts share. */
+static int expected_dims(const weft_hparams *h, const weft_tensor_rule *rule, bool apart,
+                         int64_t dims[3]) {
+    weft_rule_shape shape = weft_rule_shape_of(h, rule);
+    int rank = 0;
+    if (rule->flags & WEFT_RULE_EXPERTS && !apart)
+        dims[rank++] = shape.n_stacked;
+    bool transposed = rule->flags & WEFT_RULE_TRANSPOSED;
+    if (shape.matrix && transposed)
+        dims[rank++] = shape.cols;
+    dims[rank++] = shape.file_rows;
+    if (shape.matrix && !transposed)
+        dims[rank++] = shape.cols;
+    return rank;
+}
+
+static void shape_text(int rank, const int64_t *dims, char *text, size_t room) {
+    size_t at = 0;
+    for (int i = 0; i < rank && at + 24 < room; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s%lld", i ? ", " : "", (long long)dims[i]);
+    text[at] = 0;
+}
+
+static weft_status check_tensor(const weft_hparams *h, const weft_tensor_rule *rule, bool apart,
                                 const char *name, const weft_tensor *t) {
     bool matrix = rule->n_rows != WEFT_EXT_NONE;
-    int64_t rows = extent(h, rule->n_rows), cols = extent(h, rule->n_cols);
     weft_dtype type = weft_tensor_dtype(t);
-    if (matrix ? !weft_panel_supported(type) : !vector_type(type))
+    bool floats = !matrix || rule->flags & WEFT_RULE_TRANSPOSED;
+    if (floats ? !vector_type(type) : !weft_panel_supported(type))
         return weft_fail(WEFT_E_UNSUPPORTED, "%s: the type %s is not supported for a %s", name,
                          weft_dtype_name(type), matrix ? "matrix" : "vector");
-    int rank = weft_tensor_rank(t);
-    if (rank == (matrix ? 2 : 1) && weft_tensor_dim(t, -1) == cols &&
-        (!matrix || weft_tensor_dim(t, 0) == rows))
+    int64_t want[3], have[WEFT_MAX_RANK];
+    int n_want = expected_dims(h, rule, apart, want), rank = weft_tensor_rank(t);
+    for (int i = 0; i < rank; i++)
+        have[i] = weft_tensor_dim(t, i);
+    int skip = n_want == 2 && rank == 1 && want[0] == 1; /* one row may be a vector */
+    if (rank == n_want - skip && !memcmp(have, want + skip, (size_t)rank * sizeof *have))
         return WEFT_OK;
-    char shape[96];
-    size_t at = 0;
-    for (int i = 0; i < rank && at < sizeof shape - 24; i++)
-        at += (size_t)snprintf(shape + at, sizeof shape - at, "%s%lld", i ? ", " : "",
-                               (long long)weft_tensor_dim(t, i));
-    shape[at] = 0;
-    if (matrix)
-        return weft_fail(WEFT_E_FORMAT,
-                         "%s: the shape is [%s], not [%lld, %lld] as the "
-                         "hyper-parameters say",
-                         name, shape, (long long)rows, (long long)cols);
-    return weft_fail(WEFT_E_FORMAT, "%s: the shape is [%s], not [%lld] as the hyper-parameters say",
-                     name, shape, (long long)cols);
+    char shape[96], expected[96];
+    shape_text(rank, have, shape, sizeof shape);
+    shape_text(n_want, want, expected, sizeof expected);
+    return weft_fail(WEFT_E_FORMAT, "%s: the shape is [%s], not [%s] as the hyper-parameters say",
+                     name, shape, expected);
 }
 
 /* The embedding's rows decide the size of the vocabulary. */
@@ -107,30 +186,66 @@ static bool is_tied(const weft_binding *b, const weft_tensor *own) {
     return b->network->spelling == WEFT_SPELL_HF ? b->network->h.tied : !own;
 }
 
+/* Whether an optional alternative after this one, or the required one, names the same field. */
+static bool has_alternative(const weft_network *n, const weft_tensor_rule *rule, int32_t layer) {
+    const weft_tensor_rule *end =
+        layer < 0 ? n->arch->globals + n->arch->n_globals : n->arch->layer + n->arch->n_layer_rules;
+    for (const weft_tensor_rule *other = rule + 1; other < end; other++)
+        if (other->field == rule->field && weft_rule_holds(n, other, layer))
+            return true;
+    return false;
+}
+
+static weft_status missing(const weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                           const char *name) {
+    if (rule->flags & WEFT_RULE_OPTIONAL || has_alternative(b->network, rule, layer))
+        return WEFT_OK;
+    if (layer >= 0)
+        return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing (the model has %d layers)", name,
+                         b->network->h.n_layer);
+    return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing", name);
+}
+
+/* Experts that the file keeps apart: all of them must be there. The field borrows the first. */
+static weft_status check_apart(const weft_binding *b, const weft_tensor_rule *rule, int32_t layer) {
+    char name[WEFT_TENSOR_NAME];
+    weft_status st;
+    for (int32_t e = 1; e < b->network->h.n_expert; e++) {
+        weft_rule_name(b->network, rule, layer, e, name);
+        const weft_tensor *t = weft_weights_find(b->weights, name);
+        if (!t)
+            return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing (the model has %d experts)",
+                             name, b->network->h.n_expert);
+        if ((st = check_tensor(&b->network->h, rule, true, name, t)))
+            return st;
+    }
+    return WEFT_OK;
+}
+
 static weft_status bind_rule(weft_binding *b, const weft_tensor_rule *rule, int32_t layer) {
     weft_network *n = b->network;
+    weft_tensor **field = weft_rule_field(n, rule, layer);
     char name[WEFT_TENSOR_NAME];
-    weft_rule_name(n, rule, layer, name);
-    weft_tensor *t = name[0] ? weft_weights_find(b->weights, name) : NULL;
+    if (*field)
+        return WEFT_OK; /* an alternative is there */
+    weft_rule_name(n, rule, layer, 0, name);
+    bool apart = strchr(rule->name[n->spelling], '*') != NULL;
+    weft_tensor *t = weft_weights_find(b->weights, name);
     if (rule->flags & WEFT_RULE_OUTPUT && is_tied(b, t)) {
-        *weft_rule_field(n, rule, layer) = n->globals.embedding;
+        *field = n->globals.embedding;
         n->tied_output = true;
         return WEFT_OK;
     }
-    if (!t) {
-        if (rule->flags & WEFT_RULE_OPTIONAL)
-            return WEFT_OK;
-        if (layer >= 0)
-            return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing (the model has %d layers)",
-                             name, n->h.n_layer);
-        return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing", name);
-    }
+    if (!t)
+        return missing(b, rule, layer, name);
     weft_status st;
-    if (rule->flags & WEFT_RULE_GATHER && (st = take_vocab(&n->h, name, t)))
+    if (rule->flags & WEFT_RULE_GATHER && rule->n_rows == WEFT_EXT_VOCAB &&
+        (st = take_vocab(&n->h, name, t)))
         return st;
-    if ((st = check_tensor(&n->h, rule, name, t)))
+    if ((st = check_tensor(&n->h, rule, apart, name, t)) ||
+        (apart && (st = check_apart(b, rule, layer))))
         return st;
-    *weft_rule_field(n, rule, layer) = t;
+    *field = t;
     return WEFT_OK;
 }
 
@@ -138,12 +253,12 @@ static weft_status bind_rule(weft_binding *b, const weft_tensor_rule *rule, int3
 static weft_status check_biases(const weft_network *n) {
     for (int32_t i = 0; i < n->h.n_layer; i++) {
         const weft_layer *l = &n->layers[i];
-        if (n->h.attn_bias && !(l->attn_q_bias && l->attn_k_bias && l->attn_v_bias))
+        if (n->h.attn_bias && l->attn_q && !(l->attn_q_bias && l->attn_k_bias && l->attn_v_bias))
             return weft_fail(WEFT_E_FORMAT,
                              "model.layers.%d.self_attn.q_proj.bias: missing, but "
                              "config.json: attention_bias is true",
                              i);
-        if (n->h.mlp_bias && !(l->ffn_up_bias && l->ffn_down_bias))
+        if (n->h.mlp_bias && l->ffn_up && !(l->ffn_up_bias && l->ffn_down_bias))
             return weft_fail(WEFT_E_FORMAT,
                              "model.layers.%d.mlp.up_proj.bias: missing, but "
                              "config.json: mlp_bias is true",
@@ -152,20 +267,47 @@ static weft_status check_biases(const weft_network *n) {
     return WEFT_OK;
 }
 
+/* Whether `rest` is `own`, where a '*' stands for a number. */
+static bool matches(const char *own, const char *rest) {
+    for (; *own; own++) {
+        if (*own != '*') {
+            if (*own != *rest++)
+                return false;
+            continue;
+        }
+        const char *digits = rest;
+        while (*rest >= '0' && *rest <= '9')
+            rest++;
+        if (rest == digits)
+            return false;
+    }
+    return *rest == 0;
+}
+
 static bool rule_named(const weft_network *n, const char *rest) {
+    static const char *const tables[] = {"self_attn.rotary_emb.inv_freq",
+                                         "attn_rot_embd.weight",
+                                         "attention.rotary_emb.inv_freq",
+                                         "attention.bias",
+                                         "attention.masked_bias",
+                                         "attn.bias",
+                                         "attn.masked_bias"};
     for (size_t i = 0; i < n->arch->n_layer_rules; i++) {
         const char *own = n->arch->layer[i].name[n->spelling];
-        if (own && !strcmp(own, rest))
+        if (own && matches(own, rest))
             return true;
     }
     /* Tables that old exporters wrote and nobody needs. */
-    return !strcmp(rest, "self_attn.rotary_emb.inv_freq") || !strcmp(rest, "attn_rot_embd.weight");
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (!strcmp(rest, tables[i]))
+            return true;
+    return false;
 }
 
 /* A tensor of a layer that no rule knows means a model that is not what its architecture says. */
 static weft_status refuse_strangers(const weft_binding *b) {
     const weft_network *n = b->network;
-    const char *prefix = layer_prefix[n->spelling];
+    const char *prefix = layer_prefix(n);
     size_t n_prefix = strlen(prefix);
     for (size_t i = 0; i < weft_weights_count(b->weights); i++) {
         const char *name;
@@ -183,8 +325,7 @@ static weft_status refuse_strangers(const weft_binding *b) {
                              "%s: the tensor belongs to layer %ld, but the model has "
                              "%d layers",
                              name, layer, n->h.n_layer);
-        size_t end = strlen(p + 1);
-        if (end > 4 && !strcmp(p + 1 + end - 4, "(+1)"))
+        if (strchr(p, '('))
             continue; /* derived by an earlier network over the same map */
         if (!rule_named(n, p + 1))
             return weft_fail(WEFT_E_UNSUPPORTED,
@@ -195,7 +336,24 @@ static weft_status refuse_strangers(const weft_binding *b) {
     return WEFT_OK;
 }
 
+/* Some folders name the tensors of the model without its head: "h.0.…", not "transformer.h.0.…". */
+static void find_base(weft_binding *b) {
+    weft_network *n = b->network;
+    n->base_bytes = 0;
+    if (n->spelling != WEFT_SPELL_HF || !n->arch->hf_base)
+        return;
+    size_t bytes = strlen(n->arch->hf_base);
+    for (size_t i = 0; i < weft_weights_count(b->weights); i++) {
+        const char *name;
+        weft_weights_at(b->weights, i, &name);
+        if (!strncmp(name, n->arch->hf_base, bytes))
+            return;
+    }
+    n->base_bytes = bytes;
+}
+
 weft_status weft_network_bind(weft_binding *b) {
+    find_base(b);
     weft_status st = weft_rules_visit(b, bind_rule);
     if (st || (st = check_biases(b->network)))
         return st;

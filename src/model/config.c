@@ -88,22 +88,34 @@ weft_status weft_config_i32(const weft_config *c, weft_key key, bool required, i
     return WEFT_OK;
 }
 
+bool weft_config_item(const weft_metadata *m, size_t index, size_t j, int64_t *out) {
+    weft_value v;
+    if (!weft_metadata_item(m, index, j, &v))
+        return false;
+    switch (v.type) {
+    case WEFT_VALUE_I8:
+    case WEFT_VALUE_I16:
+    case WEFT_VALUE_I32:
+    case WEFT_VALUE_I64:
+        *out = v.as.i;
+        return true;
+    case WEFT_VALUE_U8:
+    case WEFT_VALUE_U16:
+    case WEFT_VALUE_U32:
+    case WEFT_VALUE_U64:
+    case WEFT_VALUE_BOOL:
+        *out = v.as.u > INT64_MAX ? INT64_MAX : (int64_t)v.as.u;
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* The one value of all elements of an array [n]; false where they are no integers of one value. */
 static bool common_value(const weft_metadata *m, size_t index, size_t n, int64_t *out) {
     for (size_t j = 0; j < n; j++) {
-        weft_value v;
-        int64_t value = -1;
-        if (!weft_metadata_item(m, index, j, &v))
-            return false;
-        if (v.type == WEFT_VALUE_I8 || v.type == WEFT_VALUE_I16 || v.type == WEFT_VALUE_I32 ||
-            v.type == WEFT_VALUE_I64)
-            value = v.as.i;
-        else if (v.type == WEFT_VALUE_U8 || v.type == WEFT_VALUE_U16 || v.type == WEFT_VALUE_U32 ||
-                 v.type == WEFT_VALUE_U64)
-            value = v.as.u > INT64_MAX ? INT64_MAX : (int64_t)v.as.u;
-        else
-            return false;
-        if (j > 0 && value != *out)
+        int64_t value;
+        if (!weft_config_item(m, index, j, &value) || (j > 0 && value != *out))
             return false;
         *out = value;
     }

@@ -30,6 +30,8 @@ weft_status weft_config_length(const weft_config *c, weft_key key, int32_t *out)
 weft_status weft_config_f64(const weft_config *c, weft_key key, bool required, double low,
                             double high, double *out);
 weft_status weft_config_bool(const weft_config *c, weft_key key, bool *out);
+/* Element j of the array in entry `index`: an integer of any type, or a bool. */
+bool weft_config_item(const weft_metadata *m, size_t index, size_t j, int64_t *out);
 /* NULL when absent. */
 weft_status weft_config_string(const weft_config *c, weft_key key, const char **out);
 
@@ -43,6 +45,8 @@ __attribute__((format(printf, 4, 5))) weft_status weft_config_fail(const weft_co
 weft_status weft_config_number(const weft_config *c, const char *name, double low, double high,
                                bool *present, double *out);
 
+/* Fills what h says of a mixture of experts; the counts are read already. */
+weft_status weft_hparams_read_mixture(const weft_config *c, weft_hparams *h);
 /* Fills h->rope and h->rope_local; the counts and head_dim are read already. */
 weft_status weft_hparams_read_rope(const weft_config *c, weft_hparams *h);
 

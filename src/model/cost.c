@@ -11,23 +11,35 @@ static uint64_t bytes_of(const weft_tensor *t) {
            weft_dtype_block_bytes(t->dtype);
 }
 
-/* `base`: the struct whose fields the rules fill. */
-static void add_tensors(const void *base, const weft_tensor_rule *rules, size_t n_rules,
-                        weft_model_cost *cost, uint64_t *quantized_ops) {
+/* Several rules may name one field, as alternatives. */
+static bool counted_before(const weft_tensor_rule *rules, size_t i) {
+    for (size_t j = 0; j < i; j++)
+        if (rules[j].field == rules[i].field)
+            return true;
+    return false;
+}
+
+/* `base`: the struct whose fields the rules fill. Of a mixture's experts a token meets a few. */
+static void add_tensors(const weft_hparams *h, const void *base, const weft_tensor_rule *rules,
+                        size_t n_rules, weft_model_cost *cost, uint64_t *quantized_ops) {
     for (size_t i = 0; i < n_rules; i++) {
         weft_tensor *const *field =
             (weft_tensor *const *)(const void *)((const char *)base + rules[i].field);
         const weft_tensor *t = *field;
-        if (!t)
+        if (!t || counted_before(rules, i))
             continue;
         if (rules[i].flags & WEFT_RULE_GATHER) { /* one row of it */
             cost->weight_bytes += bytes_of(t) / (uint64_t)(t->dims[0] > 0 ? t->dims[0] : 1);
             continue;
         }
-        cost->weight_bytes += bytes_of(t);
+        uint64_t bytes = bytes_of(t), ops = 2 * (uint64_t)weft_tensor_numel(t);
+        if (rules[i].flags & WEFT_RULE_EXPERTS) {
+            bytes = bytes / (uint64_t)h->n_expert * (uint64_t)h->n_expert_used;
+            ops = ops / (uint64_t)h->n_expert * (uint64_t)h->n_expert_used;
+        }
+        cost->weight_bytes += bytes;
         if (rules[i].n_rows == WEFT_EXT_NONE)
             continue;
-        uint64_t ops = 2 * (uint64_t)weft_tensor_numel(t);
         cost->weight_ops += ops;
         cost->output_ops += rules[i].flags & WEFT_RULE_OUTPUT ? ops : 0;
         if (weft_dtype_is_quantized(t->dtype))
@@ -39,11 +51,11 @@ weft_model_cost weft_network_cost(const weft_network *n, int32_t depth, weft_dty
     const weft_hparams *h = &n->h;
     weft_model_cost cost = {0};
     uint64_t quantized_ops = 0, seen = depth < 0 ? 1 : (uint64_t)depth + 1;
-    add_tensors(&n->globals, n->arch->globals, n->arch->n_globals, &cost, &quantized_ops);
+    add_tensors(h, &n->globals, n->arch->globals, n->arch->n_globals, &cost, &quantized_ops);
     for (int32_t i = 0; i < h->n_layer; i++) {
         const weft_layer *l = &n->layers[i];
-        add_tensors(l, n->arch->layer, n->arch->n_layer_rules, &cost, &quantized_ops);
-        uint64_t window = l->is_local && h->window > 0 ? (uint64_t)h->window : seen;
+        add_tensors(h, l, n->arch->layer, n->arch->n_layer_rules, &cost, &quantized_ops);
+        uint64_t window = l->kind == WEFT_LAYER_LOCAL && h->window > 0 ? (uint64_t)h->window : seen;
         uint64_t positions = window < seen ? window : seen, dim = (uint64_t)h->head_dim;
         cost.cache_bytes += positions * 2 * (uint64_t)h->n_head_kv * dim *
                             weft_dtype_block_bytes(cache_type) / weft_dtype_block(cache_type);

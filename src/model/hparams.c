@@ -13,6 +13,13 @@
 #define MAX_HEADS (1 << 16)
 #define MAX_HEAD_DIM (1 << 14)
 
+static weft_status read_ff(const weft_config *c, weft_hparams *h) {
+    int32_t factor = c->arch->ff_factor;
+    if (factor && h->n_embd <= MAX_WIDTH / factor)
+        h->n_ff = factor * h->n_embd;
+    return weft_config_layers_i32(c, WEFT_KEY_N_FF, !factor, MAX_WIDTH, h->n_layer, &h->n_ff);
+}
+
 static weft_status read_counts(const weft_config *c, weft_hparams *h) {
     weft_status st;
     char name[WEFT_CONFIG_NAME];
@@ -20,7 +27,7 @@ static weft_status read_counts(const weft_config *c, weft_hparams *h) {
      */
     if ((st = weft_config_i32(c, WEFT_KEY_N_LAYER, true, 1, MAX_LAYERS, &h->n_layer)) ||
         (st = weft_config_i32(c, WEFT_KEY_N_EMBD, true, 1, MAX_WIDTH, &h->n_embd)) ||
-        (st = weft_config_layers_i32(c, WEFT_KEY_N_FF, true, MAX_WIDTH, h->n_layer, &h->n_ff)) ||
+        (st = read_ff(c, h)) ||
         (st =
              weft_config_layers_i32(c, WEFT_KEY_N_HEAD, true, MAX_HEADS, h->n_layer, &h->n_head)) ||
         (st = weft_config_length(c, WEFT_KEY_N_CONTEXT, &h->n_context)))
@@ -95,29 +102,46 @@ static weft_status read_activation(const weft_config *c, weft_hparams *h) {
                             text);
 }
 
-static weft_status read_numbers(const weft_config *c, weft_hparams *h) {
+static weft_status read_scales(const weft_config *c, weft_hparams *h) {
     weft_status st;
-    double eps = 0, scale = 0, square = 0, attn_cap = 0, final_cap = 0;
-    if ((st = weft_config_f64(c, WEFT_KEY_NORM_EPS, true, 1e-30, 1, &eps)) ||
+    double embedding = c->arch->scale_embedding ? sqrt((double)h->n_embd) : 1;
+    double residual = 1, logits = 1, scale = 0, square = 0;
+    if ((st = weft_config_f64(c, WEFT_KEY_EMBD_SCALE, false, 1e-6, 1e6, &embedding)) ||
+        (st = weft_config_f64(c, WEFT_KEY_RESIDUAL_SCALE, false, 1e-6, 1e6, &residual)) ||
+        (st = weft_config_f64(c, WEFT_KEY_LOGIT_SCALE, false, 1e-6, 1e6, &logits)) ||
         (st = weft_config_f64(c, WEFT_KEY_ATTN_SCALE, false, 0, 1e6, &scale)) ||
-        (st = weft_config_f64(c, WEFT_KEY_ATTN_SCALE_SQUARE, false, 1e-6, 1e12, &square)) ||
-        (st = weft_config_f64(c, WEFT_KEY_ATTN_SOFTCAP, false, 0, 1e6, &attn_cap)) ||
-        (st = weft_config_f64(c, WEFT_KEY_FINAL_SOFTCAP, false, 0, 1e6, &final_cap)))
+        (st = weft_config_f64(c, WEFT_KEY_ATTN_SCALE_SQUARE, false, 1e-6, 1e12, &square)))
         return st;
-    h->norm_eps = (float)eps;
-    h->attn_softcap = (float)attn_cap;
-    h->final_softcap = (float)final_cap;
-    h->embd_scale = c->arch->scale_embedding ? sqrtf((float)h->n_embd) : 1;
+    h->embd_scale = (float)embedding;
+    h->residual_scale = (float)residual;
+    h->logit_scale = (float)(c->arch->logit_scale_divides ? 1 / logits : logits);
     if (square == 0) {
         square = h->head_dim;
         if (c->spelling == WEFT_SPELL_GGUF && c->arch->scale_by_width_layers == h->n_layer)
             square = (double)h->n_embd / h->n_head;
     }
     h->attn_scale = (float)(scale > 0 ? scale : 1 / sqrt(square));
+    return WEFT_OK;
+}
+
+static weft_status read_numbers(const weft_config *c, weft_hparams *h) {
+    weft_status st;
+    double eps = 0, attn_cap = 0, final_cap = 0;
+    h->norm = c->arch->norm;
+    h->parallel = c->arch->parallel;
+    weft_key key = h->norm == WEFT_NORM_LAYER ? WEFT_KEY_LAYER_NORM_EPS : WEFT_KEY_NORM_EPS;
+    if ((st = weft_config_f64(c, key, true, 1e-30, 1, &eps)) ||
+        (st = weft_config_f64(c, WEFT_KEY_ATTN_SOFTCAP, false, 0, 1e6, &attn_cap)) ||
+        (st = weft_config_f64(c, WEFT_KEY_FINAL_SOFTCAP, false, 0, 1e6, &final_cap)) ||
+        (st = weft_config_bool(c, WEFT_KEY_PARALLEL, &h->parallel)) || (st = read_scales(c, h)))
+        return st;
+    h->norm_eps = (float)eps;
+    h->attn_softcap = (float)attn_cap;
+    h->final_softcap = (float)final_cap;
     return read_activation(c, h);
 }
 
-/* A window, and which layers have it: see weft_hparams_layer_is_local. */
+/* A window, and which layers have it: see weft_hparams_layer. */
 static weft_status read_window(const weft_config *c, weft_hparams *h) {
     weft_status st;
     char name[WEFT_CONFIG_NAME];
@@ -128,7 +152,7 @@ static weft_status read_window(const weft_config *c, weft_hparams *h) {
         return st;
     if (!use)
         return WEFT_OK;
-    if ((st = weft_config_i32(c, WEFT_KEY_WINDOW, false, 1, INT32_MAX, &h->window)))
+    if ((st = weft_config_i32(c, WEFT_KEY_WINDOW, false, 0, INT32_MAX, &h->window)))
         return st;
     h->window_pattern = c->arch->window_pattern;
     if (weft_config_name(c, WEFT_KEY_WINDOW_PATTERN, name) &&
@@ -141,45 +165,6 @@ static weft_status read_window(const weft_config *c, weft_hparams *h) {
     /* Qwen: absent means that no layer has a window, unless the list of layer types says so. */
     return weft_config_i32(c, WEFT_KEY_FIRST_WINDOW_LAYER, false, 0, INT32_MAX,
                            &h->first_window_layer);
-}
-
-weft_status weft_hparams_layer_is_local(const weft_metadata *metadata, const weft_arch *arch,
-                                        int spelling, const weft_hparams *h, int32_t i,
-                                        bool *is_local) {
-    weft_config c = {metadata, arch, (weft_spelling)spelling};
-    char name[WEFT_CONFIG_NAME];
-    size_t index;
-    weft_value v;
-    *is_local = false;
-    if (weft_config_name(&c, WEFT_KEY_LAYER_TYPES, name) &&
-        weft_metadata_index(metadata, name, &index)) {
-        if (!weft_metadata_item(metadata, index, (size_t)i, &v) || v.type != WEFT_VALUE_STRING)
-            return weft_config_fail(&c, WEFT_E_FORMAT, name, "has no name for layer %d", i);
-        static const char full[] = "full_attention", local[] = "sliding_attention";
-        *is_local =
-            v.as.s.n_bytes == sizeof local - 1 && !memcmp(v.as.s.text, local, sizeof local - 1);
-        if (!*is_local &&
-            (v.as.s.n_bytes != sizeof full - 1 || memcmp(v.as.s.text, full, sizeof full - 1) != 0))
-            return weft_config_fail(&c, WEFT_E_UNSUPPORTED, name,
-                                    "the type \"%.*s\" of layer %d is not known",
-                                    v.as.s.n_bytes > 64 ? 64 : (int)v.as.s.n_bytes, v.as.s.text, i);
-    } else if (weft_config_name(&c, WEFT_KEY_WINDOW_PATTERN, name) &&
-               weft_metadata_find(metadata, name, &v) && v.type == WEFT_VALUE_ARRAY) {
-        if (!weft_metadata_index(metadata, name, &index) ||
-            !weft_metadata_item(metadata, index, (size_t)i, &v) || v.type != WEFT_VALUE_BOOL)
-            return weft_config_fail(&c, WEFT_E_FORMAT, name, "has no bool for layer %d", i);
-        *is_local = v.as.u != 0;
-    } else if (h->window_pattern) {
-        *is_local = (i + 1) % h->window_pattern != 0;
-    } else {
-        *is_local = i >= h->first_window_layer;
-    }
-    if (*is_local && !h->window) {
-        weft_config_name(&c, WEFT_KEY_WINDOW, name);
-        return weft_config_fail(&c, WEFT_E_FORMAT, name, "is missing, but layer %d has a window",
-                                i);
-    }
-    return WEFT_OK;
 }
 
 /* A GGUF file of an encoder: its tokens see what follows them. */
@@ -198,23 +183,23 @@ static weft_status refuse_two_ways(const weft_config *c) {
 /* Options that would change the result and are not implemented. */
 static weft_status refuse_options(const weft_config *c) {
     weft_status st;
-    char name[WEFT_CONFIG_NAME];
-    int32_t n_expert = 0;
     bool bidirectional = false;
-    if ((st = weft_config_i32(c, WEFT_KEY_N_EXPERT, false, 0, INT32_MAX, &n_expert)) ||
-        (st = weft_config_bool(c, WEFT_KEY_BIDIRECTIONAL, &bidirectional)))
+    if ((st = weft_config_bool(c, WEFT_KEY_BIDIRECTIONAL, &bidirectional)))
         return st;
-    if (n_expert > 0) {
-        weft_config_name(c, WEFT_KEY_N_EXPERT, name);
-        return weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
-                                "a mixture of %d experts is not supported for %s", n_expert,
-                                c->arch->name);
-    }
     if (bidirectional)
         return weft_config_fail(c, WEFT_E_UNSUPPORTED, "use_bidirectional_attention",
                                 "is not supported");
     if (c->spelling == WEFT_SPELL_GGUF)
         return refuse_two_ways(c);
+    for (size_t i = 0; c->arch->refused && c->arch->refused[i]; i++) {
+        bool on = false;
+        st = weft_metadata_bool(c->metadata, c->arch->refused[i], &on);
+        if (st && st != WEFT_E_NOT_FOUND)
+            return weft_fail_in(st, "config.json");
+        if (on)
+            return weft_config_fail(c, WEFT_E_UNSUPPORTED, c->arch->refused[i],
+                                    "is not supported for %s", c->arch->name);
+    }
     static const char *const refused[] = {"quantization_config", "compression_config"};
     for (size_t i = 0; i < weft_metadata_count(c->metadata); i++) {
         weft_value v;
@@ -239,7 +224,10 @@ weft_status weft_hparams_read(const weft_metadata *metadata, const weft_arch *ar
         (st = read_numbers(&c, out)) || (st = read_window(&c, out)) ||
         (st = weft_config_bool(&c, WEFT_KEY_TIED, &out->tied)) ||
         (st = weft_config_bool(&c, WEFT_KEY_ATTN_BIAS, &out->attn_bias)) ||
-        (st = weft_config_bool(&c, WEFT_KEY_MLP_BIAS, &out->mlp_bias)))
+        (st = weft_config_bool(&c, WEFT_KEY_MLP_BIAS, &out->mlp_bias)) ||
+        (st = weft_hparams_read_mixture(&c, out)))
         return st;
-    return weft_hparams_read_rope(&c, out);
+    if (!arch->no_rope && (st = weft_hparams_read_rope(&c, out)))
+        return st;
+    return arch->read ? arch->read(&c, out) : WEFT_OK;
 }

@@ -5,17 +5,29 @@
 
 #include "base/metadata.h"
 #include "model/rope.h"
+#include "tensor/experts.h"
 #include "tensor/nn.h"
 
 struct weft_arch;
+struct weft_layer;
+
+typedef enum weft_norm_kind {
+    WEFT_NORM_RMS,  /* Zhang and Sennrich 2019 */
+    WEFT_NORM_LAYER /* Ba et al. 2016 */
+} weft_norm_kind;
 
 typedef struct weft_hparams {
     int32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim;
     int32_t n_vocab;   /* 0: not stated */
     int32_t n_context; /* the longest the model was trained for */
+    weft_norm_kind norm;
     float norm_eps;
     weft_activation activation;
+    float activation_limit;
+    bool parallel;                     /* attention and feed-forward read the same stream */
     float embd_scale;                  /* 1: none */
+    float residual_scale;              /* of what a layer's halves add; 1: none */
+    float logit_scale;                 /* 1: none */
     float attn_scale;                  /* of q·k */
     float attn_softcap, final_softcap; /* 0: none */
     int32_t window;                    /* of local layers; 0: there are none */
@@ -23,8 +35,13 @@ typedef struct weft_hparams {
     int32_t first_window_layer;        /* layers from here on are local; n_layer: none */
     bool tied;                         /* HF only: the output is the embedding */
     bool attn_bias, mlp_bias;          /* HF only: the config promises them */
-    weft_rope_rule rope;               /* of global layers */
+    weft_rope_rule rope;               /* of global layers; n_rot 0: none */
     weft_rope_rule rope_local;         /* of window layers */
+    int32_t rope_interval;             /* every n-th layer does not turn; 0: all do */
+    int32_t n_expert, n_expert_used;   /* 0: no mixture */
+    int32_t n_ff_expert, n_ff_shared;
+    int32_t n_dense_lead, mixture_step; /* which layers are mixtures */
+    weft_router router;
 } weft_hparams;
 
 /* Reads and checks everything. `spelling`: weft_spelling. Errors name the key as the file spells
@@ -33,10 +50,10 @@ typedef struct weft_hparams {
 weft_status weft_hparams_read(const weft_metadata *metadata, const struct weft_arch *arch,
                               int spelling, weft_hparams *out);
 
-/* Whether layer `i` is local (sees a window), by the file's layer list, its pattern or the default.
- */
-weft_status weft_hparams_layer_is_local(const weft_metadata *metadata, const struct weft_arch *arch,
-                                        int spelling, const weft_hparams *hparams, int32_t i,
-                                        bool *is_local);
+/* What layer `i` is: its kind and mixer by the file's layer list, its pattern or the default, and
+ * whether it turns and is a mixture. */
+weft_status weft_hparams_layer(const weft_metadata *metadata, const struct weft_arch *arch,
+                               int spelling, const weft_hparams *hparams, int32_t i,
+                               struct weft_layer *out);
 
 #endif

@@ -181,7 +181,7 @@ static const char *scaling_prefix(const weft_config *c, const weft_arch *arch) {
 static weft_status read_width(const weft_config *c, const weft_hparams *h, int32_t *n_rot) {
     weft_status st;
     char name[WEFT_CONFIG_NAME];
-    double share = 1;
+    double share = c->arch->rot_factor > 0 ? c->arch->rot_factor : 1;
     *n_rot = h->head_dim;
     weft_key key = WEFT_KEY_N_ROT;
     if (c->spelling == WEFT_SPELL_HF) {
@@ -220,8 +220,12 @@ weft_status weft_hparams_read_rope(const weft_config *c, weft_hparams *h) {
     *local = *global;
     if ((st = read_scaling(c, h, prefix, global)))
         return st;
+    h->rope_interval = c->arch->rope_interval;
+    if ((st = weft_config_i32(c, WEFT_KEY_ROPE_INTERVAL, false, 0, INT32_MAX, &h->rope_interval)))
+        return st;
     if (c->arch->rope_base_local == 0) {
-        *local = *global;
+        if (!c->arch->rope_local_plain)
+            *local = *global;
         return WEFT_OK;
     }
     local->base = c->arch->rope_base_local;

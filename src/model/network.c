@@ -41,8 +41,8 @@ static weft_status create_layers(weft_network *n, const weft_metadata *metadata)
     if (!n->layers)
         return weft_fail(WEFT_E_MEMORY, "no memory for %d layers", n->h.n_layer);
     for (int32_t i = 0; i < n->h.n_layer; i++) {
-        weft_status st = weft_hparams_layer_is_local(metadata, n->arch, (int)n->spelling, &n->h, i,
-                                                     &n->layers[i].is_local);
+        weft_status st =
+            weft_hparams_layer(metadata, n->arch, (int)n->spelling, &n->h, i, &n->layers[i]);
         if (st)
             return st;
     }
@@ -51,6 +51,8 @@ static weft_status create_layers(weft_network *n, const weft_metadata *metadata)
 
 static weft_status create_frequencies(weft_network *n) {
     size_t half = (size_t)n->h.rope.n_rot / 2;
+    if (half == 0)
+        return WEFT_OK;
     const float *divisors = NULL;
     const void *data = NULL;
     weft_tensor *factors = n->globals.rope_factors;
@@ -109,7 +111,8 @@ static void take_fingerprint(weft_network *n) {
     hash = mix_tensor(hash, n->globals.embedding);
     hash = mix_tensor(hash, n->globals.output_norm);
     for (int32_t i = 0; i<h->n_layer; i += h->n_layer> 4 ? h->n_layer / 4 : 1)
-        hash = mix_tensor(hash, n->layers[i].attn_k);
+        if (n->layers[i].attn_k)
+            hash = mix_tensor(hash, n->layers[i].attn_k);
     n->fingerprint = hash;
 }
 
@@ -118,9 +121,8 @@ static void count_weights(weft_network *n, const weft_weights *weights) {
         const char *name;
         const weft_tensor *t = weft_weights_at(weights, i, &name);
         uint64_t numel = (uint64_t)weft_tensor_numel(t);
-        size_t end = strlen(name);
-        if (end > 4 && !strcmp(name + end - 4, "(+1)"))
-            continue;
+        if (strchr(name, '('))
+            continue; /* derived from another */
         n->n_parameters += numel;
         n->weight_bytes += numel / weft_dtype_block(t->dtype) * weft_dtype_block_bytes(t->dtype);
     }

@@ -11,6 +11,7 @@ struct weft_network {
     weft_spelling spelling;
     weft_hparams h;
     weft_globals globals;
+    size_t base_bytes;         /* of arch->hf_base, where the folder's names leave it out; else 0 */
     bool tied_output;          /* globals.output is globals.embedding */
     weft_layer *layers;        /* [h.n_layer] */
     double *frequencies;       /* [n_rot / 2] of global layers */
@@ -33,13 +34,28 @@ typedef struct weft_binding {
 
 #define WEFT_TENSOR_NAME 256
 
-/* The full name of a rule's tensor; `layer` < 0 for globals. "" when this kind of file has none. */
+/* The full name of a rule's tensor; `layer` < 0 for globals, `expert` where there is one tensor for
+ * each. "" when this kind of file has none. */
 void weft_rule_name(const weft_network *n, const weft_tensor_rule *rule, int32_t layer,
-                    char name[WEFT_TENSOR_NAME]);
+                    int32_t expert, char name[WEFT_TENSOR_NAME]);
+/* Whether this kind of file, and a layer of its kind, has the rule's tensor at all. */
+bool weft_rule_holds(const weft_network *n, const weft_tensor_rule *rule, int32_t layer);
 /* The field that a rule fills. */
 weft_tensor **weft_rule_field(weft_network *n, const weft_tensor_rule *rule, int32_t layer);
+int64_t weft_extent_of(const weft_hparams *h, weft_extent e);
 
-/* Calls fn for each rule of the network: globals, then layers. Stops at the first error. */
+/* A rule's extents. Of a vector, `cols` are its elements, and rows are those of its matrix. */
+typedef struct weft_rule_shape {
+    bool matrix;
+    int64_t rows, cols;
+    int64_t file_rows; /* of the tensor in the file: of all parts together */
+    int64_t first;     /* rows of the parts before this one */
+    int64_t n_parts;   /* 0: not fused */
+    int64_t n_stacked; /* experts */
+} weft_rule_shape;
+weft_rule_shape weft_rule_shape_of(const weft_hparams *h, const weft_tensor_rule *rule);
+
+/* Calls fn for each rule that holds: globals, then layers. Stops at the first error. */
 typedef weft_status (*weft_rule_fn)(weft_binding *b, const weft_tensor_rule *rule, int32_t layer);
 weft_status weft_rules_visit(weft_binding *b, weft_rule_fn fn);
 

@@ -89,6 +89,10 @@ weft_status weft_tensor_create_part(const weft_allocator *a, const weft_tensor *
 /* Packs a rank-2 float or quantised weight [n_out, n_in] into panels of 16 rows, in parallel; one
  * reference for the caller. Errors: WEFT_E_UNSUPPORTED (type without a panel form), _MEMORY. */
 weft_status weft_tensor_pack(weft_engine *engine, weft_tensor *weight, weft_tensor **out);
+/* The same into rows from `first_row`, a multiple of 16, of panels that nobody else has yet:
+ * several weights of one type and width one after the other. */
+weft_status weft_tensor_pack_into(weft_engine *engine, weft_tensor *weight, weft_tensor *panels,
+                                  int64_t first_row);
 
 /* ---- For ops ---- */
 

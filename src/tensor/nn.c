@@ -1,4 +1,4 @@
-/* Fused elementwise pieces of a layer: the gate of an MLP and the soft cap. */
+/* Fused elementwise pieces of a layer: activations, the gate of an MLP, the soft cap. */
 #include "tensor/nn.h"
 #include "tensor/walk.h"
 
@@ -8,25 +8,57 @@ typedef struct nn_job {
     weft_walk walk;
     const weft_kernels *k;
     weft_activation act;
-    float cap;
+    float cap; /* 0: no soft cap, an activation */
 } nn_job;
 
-static void gate_run(const nn_job *j, const float *gate, const float *up, size_t n, float *y) {
+static void act_run(const nn_job *j, const float *x, size_t n, float *y) {
     switch (j->act) {
     case WEFT_ACT_SILU:
-        j->k->silu(gate, n, y);
+        j->k->silu(x, n, y);
         break;
     case WEFT_ACT_GELU_TANH:
-        j->k->gelu_tanh(gate, n, y);
+        j->k->gelu_tanh(x, n, y);
         break;
     case WEFT_ACT_GELU_ERF:
-        j->k->gelu_erf(gate, n, y);
+        j->k->gelu_erf(x, n, y);
         break;
     case WEFT_ACT_RELU:
         for (size_t i = 0; i < n; i++)
-            y[i] = gate[i] < 0 ? 0 : gate[i];
+            y[i] = x[i] < 0 ? 0 : x[i];
         break;
+    case WEFT_ACT_SIGMOID:
+        j->k->sigmoid(x, n, y);
+        break;
+    case WEFT_ACT_SWIGLU_CLAMPED:
+        break; /* gate_run */
     }
+}
+
+#define SWIGLU_LIMIT 7.0f
+#define SWIGLU_ALPHA 1.702f
+
+/* NaN stays NaN. */
+static void swiglu_clamped(const nn_job *j, const float *gate, const float *up, size_t n,
+                           float *y) {
+    float sigmoids[WEFT_TILE];
+    for (size_t i = 0; i < n; i++) {
+        y[i] = gate[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : gate[i];
+        sigmoids[i] = SWIGLU_ALPHA * y[i];
+    }
+    j->k->sigmoid(sigmoids, n, sigmoids);
+    for (size_t i = 0; i < n; i++) {
+        float u = up[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : up[i];
+        u = u < -SWIGLU_LIMIT ? -SWIGLU_LIMIT : u;
+        y[i] = y[i] * sigmoids[i] * (u + 1);
+    }
+}
+
+static void gate_run(const nn_job *j, const float *gate, const float *up, size_t n, float *y) {
+    if (j->act == WEFT_ACT_SWIGLU_CLAMPED) {
+        swiglu_clamped(j, gate, up, n, y);
+        return;
+    }
+    act_run(j, gate, n, y);
     j->k->mul(y, up, n, y);
 }
 
@@ -50,8 +82,10 @@ static void nn_tiles(void *ctx, size_t begin, size_t end, int thread) {
         float *y = weft_tile_result(w, &at, result);
         if (w->n == 3)
             gate_run(j, x, weft_tile_load(w, &at, 2, in[1]), n, y);
-        else
+        else if (j->cap > 0)
             cap_run(j, x, n, y);
+        else
+            act_run(j, x, n, y);
         weft_tile_store(w, &at, y);
     }
 }
@@ -91,10 +125,20 @@ weft_tensor *weft_gated(weft_scope *s, weft_tensor *gate, weft_tensor *up, weft_
     weft_tensor *inputs[] = {gate, up};
     if (!weft_scope_ready(s, "gated", inputs, 2))
         return NULL;
-    if ((unsigned)act > WEFT_ACT_RELU)
+    if ((unsigned)act > WEFT_ACT_SWIGLU_CLAMPED)
         return weft_scope_fail(s, WEFT_E_ARGUMENT, "gated", "unknown activation %d", (int)act);
     nn_job j = {.act = act};
     return run_nn(s, "gated", &j, inputs, 2);
+}
+
+weft_tensor *weft_activate(weft_scope *s, weft_tensor *x, weft_activation act) {
+    if (!weft_scope_ready(s, "activate", &x, 1))
+        return NULL;
+    if ((unsigned)act >= WEFT_ACT_SWIGLU_CLAMPED)
+        return weft_scope_fail(s, WEFT_E_ARGUMENT, "activate", "activation %d is none of one input",
+                               (int)act);
+    nn_job j = {.act = act};
+    return run_nn(s, "activate", &j, &x, 1);
 }
 
 weft_tensor *weft_softcap(weft_scope *s, weft_tensor *x, float cap) {

@@ -9,7 +9,9 @@ typedef enum weft_activation {
     WEFT_ACT_SILU,
     WEFT_ACT_GELU_TANH,
     WEFT_ACT_GELU_ERF,
-    WEFT_ACT_RELU
+    WEFT_ACT_RELU,
+    WEFT_ACT_SIGMOID,
+    WEFT_ACT_SWIGLU_CLAMPED /* of a gate g <= 7 and -7 <= u <= 7: g sigmoid(1.702 g) (u + 1) */
 } weft_activation;
 
 /* Several linears of one x, as weft_linear each: its rows are quantised once and all panels go
@@ -21,6 +23,9 @@ weft_status weft_linear_many(weft_scope *s, weft_tensor *x, weft_tensor *const *
 
 /* act(gate) * up, both [T, n_ff] f32. */
 weft_tensor *weft_gated(weft_scope *s, weft_tensor *gate, weft_tensor *up, weft_activation act);
+
+/* act(x), f32; of a gate and its partner alone WEFT_ACT_SWIGLU_CLAMPED is not. */
+weft_tensor *weft_activate(weft_scope *s, weft_tensor *x, weft_activation act);
 
 /* cap * tanh(x / cap). */
 weft_tensor *weft_softcap(weft_scope *s, weft_tensor *x, float cap);

@@ -1,5 +1,6 @@
-/* Ops along one axis whose result has the shape of x: RMS norm (Zhang and Sennrich, 2019) and
- * softmax. Rows that do not lie packed as f32 are gathered, several at a time, into scratch. */
+/* Ops along one axis whose result has the shape of x: RMS norm (Zhang and Sennrich, 2019), layer
+ * norm (Ba et al. 2016) and softmax. Rows that do not lie packed as f32 are gathered, several at a
+ * time, into scratch. */
 #include "base/alloc.h"
 #include "tensor/convert.h"
 #include "tensor/walk.h"
@@ -11,8 +12,9 @@
 
 typedef struct job {
     const weft_kernels *k;
-    bool softmax;
-    const float *weight; /* rms_norm: [n] packed, or NULL */
+    bool softmax, layer;
+    const float *weight; /* norms: [n] packed, or NULL */
+    const float *bias;   /* layer norm: [n] packed, or NULL */
     float eps;
     weft_dtype dtype;
     size_t item, n;         /* bytes of an element; length of the axis */
@@ -29,6 +31,8 @@ typedef struct job {
 static void run_row(const job *j, const float *x, float *y) {
     if (j->softmax)
         j->k->softmax(x, j->n, y);
+    else if (j->layer)
+        j->k->layer_norm(x, j->weight, j->bias, j->n, j->eps, y);
     else
         j->k->rms_norm(x, j->weight, j->n, j->eps, y);
 }
@@ -71,18 +75,17 @@ static void run_groups(void *ctx, size_t begin, size_t end, int thread) {
     }
 }
 
-/* The weight as packed floats; false: the status is set. */
-static bool take_weight(weft_scope *s, job *j, const char *name, const weft_tensor *weight) {
-    if (weight == NULL)
-        return true;
-    j->weight = weft_tensor_data(weight);
-    if (weight->strides[0] == 1 || j->n <= 1)
+/* *out: a vector [n] as packed floats, NULL for NULL; false: the status is set. */
+static bool take_vector(weft_scope *s, const job *j, const char *name, const weft_tensor *vector,
+                        const float **out) {
+    *out = vector == NULL ? NULL : weft_tensor_data(vector);
+    if (vector == NULL || vector->strides[0] == 1 || j->n <= 1)
         return true;
     float *packed = weft_scope_scratch(s, name, weft_size_of(j->n, sizeof(float)));
     if (packed == NULL)
         return false;
-    weft_copy_2d(sizeof(float), 1, j->n, j->weight, 0, weight->strides[0] * 4, packed, 0, 4);
-    j->weight = packed;
+    weft_copy_2d(sizeof(float), 1, j->n, *out, 0, vector->strides[0] * 4, packed, 0, 4);
+    *out = packed;
     return true;
 }
 
@@ -139,34 +142,61 @@ weft_tensor *weft_softmax(weft_scope *s, weft_tensor *x, int axis) {
     return done ? y : NULL;
 }
 
-weft_tensor *weft_rms_norm(weft_scope *s, weft_tensor *x, weft_tensor *weight, float eps) {
-    const char *name = "rms_norm";
-    weft_tensor *inputs[] = {x, weight};
-    size_t n_inputs = weight == NULL ? 1 : 2;
+static bool check_vector(weft_scope *s, const char *name, const weft_tensor *x,
+                         const weft_tensor *vector, const char *what) {
     char sx[128], sw[128];
-    int axis = -1;
-    if (!weft_scope_ready(s, name, inputs, n_inputs) || !weft_op_float(s, name, x) ||
-        !weft_op_axis(s, name, x, &axis))
-        return NULL;
-    if (weight != NULL) {
-        if (!weft_op_plain(s, name, weight))
-            return NULL;
-        if (weight->dtype != WEFT_F32)
-            return weft_scope_fail(s, WEFT_E_DTYPE, name, "weight is %s: f32 is needed",
-                                   weft_dtype_name(weight->dtype));
-        if (weight->rank != 1 || weight->dims[0] != x->dims[axis])
-            return weft_scope_fail(s, WEFT_E_SHAPE, name, "x %s and weight %s do not fit in dim %d",
-                                   weft_shape_text(x, sx, sizeof sx),
-                                   weft_shape_text(weight, sw, sizeof sw), axis);
+    int axis = x->rank - 1;
+    if (vector == NULL)
+        return true;
+    if (!weft_op_plain(s, name, vector))
+        return false;
+    if (vector->dtype != WEFT_F32) {
+        weft_scope_fail(s, WEFT_E_DTYPE, name, "%s is %s: f32 is needed", what,
+                        weft_dtype_name(vector->dtype));
+        return false;
     }
+    if (vector->rank == 1 && vector->dims[0] == x->dims[axis])
+        return true;
+    weft_scope_fail(s, WEFT_E_SHAPE, name, "x %s and %s %s do not fit in dim %d",
+                    weft_shape_text(x, sx, sizeof sx), what, weft_shape_text(vector, sw, sizeof sw),
+                    axis);
+    return false;
+}
+
+static weft_tensor *norm(weft_scope *s, const char *name, job *j, weft_tensor *x,
+                         weft_tensor *weight, weft_tensor *bias) {
+    weft_tensor *inputs[3] = {x};
+    size_t n_inputs = 1;
+    int axis = -1;
+    if (weight != NULL)
+        inputs[n_inputs++] = weight;
+    if (bias != NULL)
+        inputs[n_inputs++] = bias;
+    if (!weft_scope_ready(s, name, inputs, n_inputs) || !weft_op_float(s, name, x) ||
+        !weft_op_axis(s, name, x, &axis) || !check_vector(s, name, x, weight, "weight") ||
+        !check_vector(s, name, x, bias, "bias"))
+        return NULL;
     weft_tensor *y = weft_scope_new(s, name, x->dtype, x->rank, x->dims);
     weft_op op;
     if (y == NULL || !weft_op_begin(&op, s, name, inputs, n_inputs))
         return NULL;
-    job j = {.k = weft_scope_kernels(s), .eps = eps, .dtype = x->dtype};
-    j.item = weft_dtype_block_bytes(x->dtype);
-    j.n = (size_t)x->dims[axis];
-    bool done = take_weight(s, &j, name, weight) && run(s, &j, name, x, y, axis);
+    j->k = weft_scope_kernels(s);
+    j->dtype = x->dtype;
+    j->item = weft_dtype_block_bytes(x->dtype);
+    j->n = (size_t)x->dims[axis];
+    bool done = take_vector(s, j, name, weight, &j->weight) &&
+                take_vector(s, j, name, bias, &j->bias) && run(s, j, name, x, y, axis);
     weft_op_end(&op);
     return done ? y : NULL;
+}
+
+weft_tensor *weft_rms_norm(weft_scope *s, weft_tensor *x, weft_tensor *weight, float eps) {
+    job j = {.eps = eps};
+    return norm(s, "rms_norm", &j, x, weight, NULL);
+}
+
+weft_tensor *weft_layer_norm(weft_scope *s, weft_tensor *x, weft_tensor *weight, weft_tensor *bias,
+                             float eps) {
+    job j = {.layer = true, .eps = eps};
+    return norm(s, "layer_norm", &j, x, weight, bias);
 }

@@ -82,6 +82,44 @@ static weft_status check_packable(const weft_tensor *weight, const char *shape) 
     return WEFT_OK;
 }
 
+weft_status weft_tensor_pack_into(weft_engine *engine, weft_tensor *weight, weft_tensor *panels,
+                                  int64_t first_row) {
+    char shape[128], room[128];
+    if (engine == NULL || weight == NULL || panels == NULL)
+        return weft_fail(WEFT_E_NULL, "pack: engine, weight or panels is NULL");
+    weft_shape_text(weight, shape, sizeof shape);
+    weft_status status = check_packable(weight, shape);
+    if (status != WEFT_OK)
+        return status;
+    if (panels->layout != WEFT_LAYOUT_PANEL16 || panels->dtype != weight->dtype ||
+        panels->dims[1] != weight->dims[1] || first_row < 0 || first_row % WEFT_PANEL_ROWS != 0 ||
+        weight->dims[0] > panels->dims[0] - first_row)
+        return weft_fail(WEFT_E_LAYOUT, "pack: %s does not fit into panels %s at row %lld", shape,
+                         weft_shape_text(panels, room, sizeof room), (long long)first_row);
+    pack_job job = {.weight = weight};
+    job.panel_bytes = weft_panel_bytes(weight->dtype, (size_t)weight->dims[1]);
+    job.panels = (unsigned char *)weft_tensor_data(panels) +
+                 (size_t)(first_row / WEFT_PANEL_ROWS) * job.panel_bytes;
+    size_t buffers_bytes = 0;
+    if (!weft_rows_packed(weight) && job.panel_bytes > 0) {
+        job.buffer_bytes = weft_size_of(weft_row_bytes(weight), WEFT_PANEL_ROWS);
+        buffers_bytes = weft_size_of(job.buffer_bytes, (size_t)weft_team_n_threads(engine->team));
+        job.buffers = weft_alloc(&engine->allocator, buffers_bytes);
+        if (job.buffers == NULL)
+            return weft_fail(WEFT_E_MEMORY, "pack: %zu bytes for rows of %s", buffers_bytes, shape);
+    }
+    weft_guard guard;
+    status = weft_guard_lock(&guard, &weight, 1, 0);
+    if (status == WEFT_OK) {
+        if (job.panel_bytes > 0)
+            weft_team_for(engine->team, weft_ceil_div((size_t)weight->dims[0], WEFT_PANEL_ROWS), 8,
+                          pack_panels, &job);
+        weft_guard_unlock(&guard);
+    }
+    weft_dealloc(&engine->allocator, job.buffers, buffers_bytes);
+    return status;
+}
+
 weft_status weft_tensor_pack(weft_engine *engine, weft_tensor *weight, weft_tensor **out) {
     if (out != NULL)
         *out = NULL;
@@ -92,34 +130,11 @@ weft_status weft_tensor_pack(weft_engine *engine, weft_tensor *weight, weft_tens
     weft_status status = check_packable(weight, shape);
     if (status != WEFT_OK)
         return status;
-    weft_tensor *panels;
     status = weft_tensor_create_heap(&engine->allocator, weight->dtype, WEFT_LAYOUT_PANEL16, 2,
-                                     weight->dims, true, &panels);
+                                     weight->dims, true, out);
+    if (status == WEFT_OK)
+        status = weft_tensor_pack_into(engine, weight, *out, 0);
     if (status != WEFT_OK)
-        return status;
-    pack_job job = {.weight = weight, .panels = weft_tensor_data(panels)};
-    job.panel_bytes = weft_panel_bytes(weight->dtype, (size_t)weight->dims[1]);
-    size_t buffers_bytes = 0;
-    if (!weft_rows_packed(weight) && job.panel_bytes > 0) {
-        job.buffer_bytes = weft_size_of(weft_row_bytes(weight), WEFT_PANEL_ROWS);
-        buffers_bytes = weft_size_of(job.buffer_bytes, (size_t)weft_team_n_threads(engine->team));
-        job.buffers = weft_alloc(&engine->allocator, buffers_bytes);
-        if (job.buffers == NULL) {
-            weft_tensor_release(&panels);
-            return weft_fail(WEFT_E_MEMORY, "pack: %zu bytes for rows of %s", buffers_bytes, shape);
-        }
-    }
-    weft_guard guard;
-    status = weft_guard_lock(&guard, &weight, 1, 0);
-    if (status == WEFT_OK) {
-        if (job.panel_bytes > 0)
-            weft_team_for(engine->team, weft_ceil_div((size_t)weight->dims[0], WEFT_PANEL_ROWS), 8,
-                          pack_panels, &job);
-        weft_guard_unlock(&guard);
-        *out = panels;
-    } else {
-        weft_tensor_release(&panels);
-    }
-    weft_dealloc(&engine->allocator, job.buffers, buffers_bytes);
+        weft_tensor_release(out);
     return status;
 }

@@ -91,7 +91,6 @@ static void test_bad_values_are_named(void **state) {
         {"llama.rope.freq_base", F(NAN)},
         {"llama.attention.layer_norm_rms_epsilon", F(NAN)},
         {"llama.attention.layer_norm_rms_epsilon", F(-1)},
-        {"llama.attention.sliding_window", U(0)},
         {"llama.attention.sliding_window", I(-1)},
         {"llama.rope.scaling.factor", F(INFINITY)},
         {"llama.context_length", I(-1)},
@@ -191,7 +190,8 @@ static void test_endless_contexts(void **state) {
 
 static void test_options_that_are_not_there_are_refused(void **state) {
     (void)state;
-    refuse("llama", false, "llama.expert_count", U(8), WEFT_E_UNSUPPORTED, "llama.expert_count");
+    refuse("qwen2", false, "qwen2.expert_count", U(8), WEFT_E_UNSUPPORTED, "qwen2.expert_count");
+    refuse("llama", false, "llama.expert_count", U(8), WEFT_E_FORMAT, "llama.expert_used_count");
     refuse("llama", false, "llama.attention.causal", B(0), WEFT_E_UNSUPPORTED, "attention.causal");
     refuse("llama", false, "llama.attention.causal", U(0), WEFT_E_FORMAT, "attention.causal");
     refuse("llama", false, "llama.rope.scaling.type", S("longrope"), WEFT_E_UNSUPPORTED,
@@ -370,9 +370,9 @@ static void test_gemma_ropes(void **state) {
         assert_true(h.rope_local.base == 20000 && h.rope_local.scaling == WEFT_ROPE_PLAIN);
         assert_true(h.attn_scale == 0.125f && h.embd_scale == 8 && h.tied);
         for (int32_t i = 0; i < 7; i++) {
-            bool local;
-            assert_weft_ok(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, i, &local));
-            assert_int_equal(local, i != 5);
+            weft_layer l = {0};
+            assert_weft_ok(weft_hparams_layer(m, arch, WEFT_SPELL_HF, &h, i, &l));
+            assert_int_equal(l.kind == WEFT_LAYER_LOCAL, i != 5);
         }
         weft_metadata_destroy(m);
     }
@@ -383,7 +383,7 @@ static void test_layer_types(void **state) {
     (void)state;
     static const char blob[] = "sliding_attentionfull_attentionlinear_attention";
     size_t lengths[3] = {17, 14, 16};
-    bool local;
+    weft_layer l = {0};
     weft_hparams h;
     const weft_arch *arch;
     weft_allocator a = weft_allocator_system();
@@ -392,15 +392,13 @@ static void test_layer_types(void **state) {
     assert_weft_ok(weft_metadata_put_strings(m, "layer_types", 11, blob, lengths, 3));
     assert_weft_ok(weft_arch_find(m, WEFT_SPELL_HF, &arch));
     assert_weft_ok(weft_hparams_read(m, arch, WEFT_SPELL_HF, &h));
-    assert_weft_ok(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, 0, &local));
-    assert_true(local);
-    assert_weft_ok(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, 1, &local));
-    assert_false(local);
-    assert_weft_fails(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, 2, &local),
-                      WEFT_E_UNSUPPORTED);
+    assert_weft_ok(weft_hparams_layer(m, arch, WEFT_SPELL_HF, &h, 0, &l));
+    assert_true(l.kind == WEFT_LAYER_LOCAL);
+    assert_weft_ok(weft_hparams_layer(m, arch, WEFT_SPELL_HF, &h, 1, &l));
+    assert_true(l.kind == WEFT_LAYER_GLOBAL);
+    assert_weft_fails(weft_hparams_layer(m, arch, WEFT_SPELL_HF, &h, 2, &l), WEFT_E_UNSUPPORTED);
     assert_detail_has("linear_attention");
-    assert_weft_fails(weft_hparams_layer_is_local(m, arch, WEFT_SPELL_HF, &h, 3, &local),
-                      WEFT_E_FORMAT);
+    assert_weft_fails(weft_hparams_layer(m, arch, WEFT_SPELL_HF, &h, 3, &l), WEFT_E_FORMAT);
     weft_metadata_destroy(m);
 }
 

@@ -265,7 +265,6 @@ static void test_what_is_not_due_is_refused(void **state) {
     } cases[] = {{MODELS "llama-k256/quant/llama-k256-Q1_0.gguf", "q1_0"},
                  {MODELS "llama-k256/quant/llama-k256-Q2_0.gguf", "q2_0"},
                  {MODELS "mixtral/hf", "mixtral"},
-                 {MODELS "mixtral/mixtral-f32.gguf", "expert"},
                  {MODELS "mistral-swa/hf", "mistral"},
                  {MODELS "gpt2/gpt2-f32.gguf", "gpt2"},
                  {MODELS "bert/hf", "bert"}};

@@ -108,31 +108,12 @@ static float uniform(void) {
     return (float)(int32_t)(state >> 32) * 0x1p-31f;
 }
 
-static int64_t extent_of(const weft_hparams *h, weft_extent e) {
-    switch (e) {
-    case WEFT_EXT_VOCAB:
-        return TINY_VOCAB;
-    case WEFT_EXT_EMBD:
-        return h->n_embd;
-    case WEFT_EXT_FF:
-        return h->n_ff;
-    case WEFT_EXT_Q:
-        return h->n_head * h->head_dim;
-    case WEFT_EXT_KV:
-        return h->n_head_kv * h->head_dim;
-    case WEFT_EXT_HEAD:
-        return h->head_dim;
-    default:
-        return h->rope.n_rot / 2;
-    }
-}
-
 static void make(weft_engine *engine, weft_weights *weights, const char *name,
                  const weft_tensor_rule *rule, const weft_hparams *h) {
     bool matrix = rule->n_rows != WEFT_EXT_NONE;
-    int64_t dims[2] = {0, extent_of(h, rule->n_cols)};
-    if (matrix)
-        dims[0] = extent_of(h, rule->n_rows);
+    int64_t dims[2] = {weft_extent_of(h, rule->n_rows), weft_extent_of(h, rule->n_cols)};
+    if (rule->n_rows == WEFT_EXT_VOCAB)
+        dims[0] = TINY_VOCAB;
     weft_tensor *t;
     assert_weft_ok(weft_tensor_create_heap(&engine->allocator, WEFT_F32, WEFT_LAYOUT_STRIDED,
                                            matrix ? 2 : 1, matrix ? dims : dims + 1, true, &t));
@@ -148,7 +129,8 @@ static void make_all(weft_engine *engine, weft_weights *weights, const weft_tens
                      size_t n, const weft_hparams *h, weft_spelling spelling, const char *prefix) {
     for (size_t i = 0; i < n; i++) {
         char name[160];
-        bool wanted = rules[i].name[spelling] && !(rules[i].flags & WEFT_RULE_OPTIONAL);
+        bool wanted =
+            rules[i].name[spelling] && !(rules[i].flags & (WEFT_RULE_OPTIONAL | WEFT_RULE_MIXTURE));
         if (!wanted || (rules[i].flags & WEFT_RULE_OUTPUT && h->tied))
             continue;
         snprintf(name, sizeof name, "%s%s", prefix, rules[i].name[spelling]);

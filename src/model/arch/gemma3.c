@@ -11,31 +11,9 @@ static const weft_tensor_rule globals[] = {
 };
 
 static const weft_tensor_rule layer[] = {
-    WEFT_USUAL_ATTN_NORM,
-    WEFT_USUAL_ATTN_Q,
-    WEFT_USUAL_ATTN_K,
-    WEFT_USUAL_ATTN_V,
-    WEFT_USUAL_ATTN_Q_NORM,
-    WEFT_USUAL_ATTN_K_NORM,
-    WEFT_USUAL_ATTN_OUT,
-    {WEFT_LAYER(attn_post_norm),
-     {"post_attention_norm.weight", "post_attention_layernorm.weight"},
-     WEFT_EXT_NONE,
-     WEFT_EXT_EMBD,
-     WEFT_RULE_NORM},
-    {WEFT_LAYER(ffn_norm),
-     {"ffn_norm.weight", "pre_feedforward_layernorm.weight"},
-     WEFT_EXT_NONE,
-     WEFT_EXT_EMBD,
-     WEFT_RULE_NORM},
-    WEFT_USUAL_FFN_GATE,
-    WEFT_USUAL_FFN_UP,
-    WEFT_USUAL_FFN_DOWN,
-    {WEFT_LAYER(ffn_post_norm),
-     {"post_ffw_norm.weight", "post_feedforward_layernorm.weight"},
-     WEFT_EXT_NONE,
-     WEFT_EXT_EMBD,
-     WEFT_RULE_NORM},
+    WEFT_USUAL_ATTN_NORM, WEFT_USUAL_ATTN_Q,      WEFT_USUAL_ATTN_K,
+    WEFT_USUAL_ATTN_V,    WEFT_USUAL_ATTN_Q_NORM, WEFT_USUAL_ATTN_K_NORM,
+    WEFT_USUAL_ATTN_OUT,  WEFT_GEMMA_POST_NORMS,  WEFT_USUAL_FFN,
 };
 
 static const weft_key_name keys[] = {

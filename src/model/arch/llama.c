@@ -1,50 +1,22 @@
 /* Llama (Touvron et al. 2023) and the many models that share its shape, SmolLM2 among them: RMS
  * norm, grouped-query attention, SwiGLU. GGUF files hold q and k with the rows of each head
- * permuted, so that pairs stand side by side there. */
+ * permuted, so that pairs stand side by side there. Mixtral's GGUF files are of this architecture
+ * too. */
 #include "model/arch/list.h"
 #include "model/arch/rules.h"
 
-static const weft_tensor_rule globals[] = {
-    WEFT_USUAL_EMBEDDING,
-    WEFT_USUAL_OUTPUT_NORM,
-    WEFT_USUAL_OUTPUT,
-    WEFT_USUAL_OUTPUT_BIAS,
-    {WEFT_GLOBAL(rope_factors),
-     {"rope_freqs.weight", NULL},
-     WEFT_EXT_NONE,
-     WEFT_EXT_ROT_HALF,
-     WEFT_RULE_OPTIONAL},
-};
+static const weft_tensor_rule globals[] = {WEFT_USUAL_GLOBALS, WEFT_USUAL_ROPE_FACTORS};
 
 static const weft_tensor_rule layer[] = {
     WEFT_USUAL_ATTN_NORM,
-    WEFT_USUAL_ATTN_Q,
-    WEFT_USUAL_ATTN_K,
-    WEFT_USUAL_ATTN_V,
-    WEFT_USUAL_ATTN_Q_BIAS,
-    WEFT_USUAL_ATTN_K_BIAS,
-    WEFT_USUAL_ATTN_V_BIAS,
-    WEFT_USUAL_ATTN_OUT,
-    WEFT_USUAL_ATTN_OUT_BIAS,
+    WEFT_USUAL_ATTENTION,
     WEFT_USUAL_FFN_NORM,
-    WEFT_USUAL_FFN_GATE,
-    WEFT_USUAL_FFN_UP,
-    WEFT_USUAL_FFN_DOWN,
-    {WEFT_LAYER(ffn_gate_bias),
-     {"ffn_gate.bias", "mlp.gate_proj.bias"},
-     WEFT_EXT_NONE,
-     WEFT_EXT_FF,
-     WEFT_RULE_OPTIONAL},
-    {WEFT_LAYER(ffn_up_bias),
-     {"ffn_up.bias", "mlp.up_proj.bias"},
-     WEFT_EXT_NONE,
-     WEFT_EXT_FF,
-     WEFT_RULE_OPTIONAL},
-    {WEFT_LAYER(ffn_down_bias),
-     {"ffn_down.bias", "mlp.down_proj.bias"},
-     WEFT_EXT_NONE,
-     WEFT_EXT_EMBD,
-     WEFT_RULE_OPTIONAL},
+    WEFT_USUAL_FFN,
+    WEFT_USUAL_FFN_BIASES,
+    WEFT_ROUTER("ffn_gate_inp.weight", NULL),
+    WEFT_EXPERTS_GATE("ffn_gate_exps.weight", NULL),
+    WEFT_EXPERTS_UP("ffn_up_exps.weight", NULL),
+    WEFT_EXPERTS_DOWN("ffn_down_exps.weight", NULL),
 };
 
 static const weft_key_name keys[] = {
@@ -65,4 +37,5 @@ const weft_arch weft_arch_llama = {
     .activation = WEFT_ACT_SILU,
     .rope_base_default = {10000, 10000},
     .window_everywhere = true,
+    .router = {.scores = WEFT_SCORES_SOFTMAX, .normalise = true},
 };

@@ -2,38 +2,13 @@
 #include "model/arch/list.h"
 #include "model/arch/rules.h"
 
-static const weft_tensor_rule globals[] = {
-    WEFT_USUAL_EMBEDDING,
-    WEFT_USUAL_OUTPUT_NORM,
-    WEFT_USUAL_OUTPUT,
-    WEFT_USUAL_OUTPUT_BIAS,
-};
+static const weft_tensor_rule globals[] = {WEFT_USUAL_GLOBALS};
 
 static const weft_tensor_rule layer[] = {
     WEFT_USUAL_ATTN_NORM,
-    WEFT_USUAL_ATTN_Q,
-    WEFT_USUAL_ATTN_K,
-    WEFT_USUAL_ATTN_V,
-    {WEFT_LAYER(attn_q_bias),
-     {"attn_q.bias", "self_attn.q_proj.bias"},
-     WEFT_EXT_NONE,
-     WEFT_EXT_Q,
-     0},
-    {WEFT_LAYER(attn_k_bias),
-     {"attn_k.bias", "self_attn.k_proj.bias"},
-     WEFT_EXT_NONE,
-     WEFT_EXT_KV,
-     0},
-    {WEFT_LAYER(attn_v_bias),
-     {"attn_v.bias", "self_attn.v_proj.bias"},
-     WEFT_EXT_NONE,
-     WEFT_EXT_KV,
-     0},
-    WEFT_USUAL_ATTN_OUT,
+    WEFT_USUAL_ATTENTION,
     WEFT_USUAL_FFN_NORM,
-    WEFT_USUAL_FFN_GATE,
-    WEFT_USUAL_FFN_UP,
-    WEFT_USUAL_FFN_DOWN,
+    WEFT_USUAL_FFN,
 };
 
 static const weft_key_name keys[] = {

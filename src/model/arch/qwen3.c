@@ -2,19 +2,11 @@
 #include "model/arch/list.h"
 #include "model/arch/rules.h"
 
-static const weft_tensor_rule globals[] = {
-    WEFT_USUAL_EMBEDDING,
-    WEFT_USUAL_OUTPUT_NORM,
-    WEFT_USUAL_OUTPUT,
-    WEFT_USUAL_OUTPUT_BIAS,
-};
+static const weft_tensor_rule globals[] = {WEFT_USUAL_GLOBALS};
 
 static const weft_tensor_rule layer[] = {
-    WEFT_USUAL_ATTN_NORM,   WEFT_USUAL_ATTN_Q,        WEFT_USUAL_ATTN_K,
-    WEFT_USUAL_ATTN_V,      WEFT_USUAL_ATTN_Q_BIAS,   WEFT_USUAL_ATTN_K_BIAS,
-    WEFT_USUAL_ATTN_V_BIAS, WEFT_USUAL_ATTN_Q_NORM,   WEFT_USUAL_ATTN_K_NORM,
-    WEFT_USUAL_ATTN_OUT,    WEFT_USUAL_ATTN_OUT_BIAS, WEFT_USUAL_FFN_NORM,
-    WEFT_USUAL_FFN_GATE,    WEFT_USUAL_FFN_UP,        WEFT_USUAL_FFN_DOWN,
+    WEFT_USUAL_ATTN_NORM,   WEFT_USUAL_ATTENTION, WEFT_USUAL_ATTN_Q_NORM,
+    WEFT_USUAL_ATTN_K_NORM, WEFT_USUAL_FFN_NORM,  WEFT_USUAL_FFN,
 };
 
 static const weft_key_name keys[] = {

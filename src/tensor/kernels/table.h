@@ -36,6 +36,8 @@ typedef struct weft_kernels {
     /* Sums along a row: 16 virtual lanes (lane = index mod 16), a fixed tree at the end. */
     void (*rms_norm)(const float *x, const float *weight /* NULL: ones */, size_t n, float eps,
                      float *y);
+    void (*layer_norm)(const float *x, const float *weight /* NULL: ones */,
+                       const float *bias /* NULL: zeros */, size_t n, float eps, float *y);
     void (*softmax)(const float *x, size_t n, float *y);
 
     /* Attention of several query rows over one block of `n` positions. Rows of floats are padded

@@ -118,6 +118,10 @@ static void call_rms_norm(const call *c) {
     c->k->rms_norm(c->o->x, c->o->x + FLOATS, FLOATS, 1e-5f, c->o->y);
 }
 
+static void call_layer_norm(const call *c) {
+    c->k->layer_norm(c->o->x, c->o->x + FLOATS, c->o->x + FLOATS, FLOATS, 1e-5f, c->o->y);
+}
+
 static void call_softmax(const call *c) {
     c->k->softmax(c->o->x, FLOATS, c->o->y);
 }
@@ -201,6 +205,7 @@ static const timed table[] = {
     {"panel_q8", call_panel_q8, WORK_PANELS, true, 0},
     {"panel_f32", call_panel_f32, WORK_PANELS, false, 0},
     {"rms_norm", call_rms_norm, WORK_FLOATS, false, 12},
+    {"layer_norm", call_layer_norm, WORK_FLOATS, false, 16},
     {"softmax", call_softmax, WORK_FLOATS, false, 8},
     {"attn_keys", call_attn_keys, WORK_CACHE, false, 0},
     {"attn_rows", call_attn_rows, WORK_CACHE, false, 0},

@@ -13,6 +13,11 @@ void weft_kernel_rms_norm_f32_neon(const float *x, const float *weight, size_t n
     rms_norm_body(x, weight, n, eps, y);
 }
 
+void weft_kernel_layer_norm_f32_neon(const float *x, const float *weight, const float *bias,
+                                       size_t n, float eps, float *y) {
+    layer_norm_body(x, weight, bias, n, eps, y);
+}
+
 void weft_kernel_softmax_f32_neon(const float *x, size_t n, float *y) {
     softmax_body(x, n, y);
 }

@@ -59,6 +59,40 @@ WEFT_INLINE void rms_norm_body(const float *x, const float *weight, size_t n, fl
     }
 }
 
+/* (x - mean) * (1 / sqrt(variance + eps)), then times the weight, plus the bias. The
+ * deviations are summed in a second pass: no cancellation. */
+WEFT_INLINE void layer_norm_body(const float *x, const float *weight, const float *bias, size_t n,
+                                 float eps, float *y) {
+    v16f sum = v16f_set1(0), zero = v16f_set1(0);
+    size_t i = 0, full = n / WEFT_LANES * WEFT_LANES;
+    for (; i < full; i += WEFT_LANES)
+        sum = v16f_add(sum, v16f_load(x + i));
+    if (i < n)
+        sum = v16f_add(sum, v16f_load_part(x + i, n - i, 0));
+    float mean = v16f_sum(sum) / (float)n;
+    v16f middle = v16f_set1(mean), squares = zero;
+    for (i = 0; i < full; i += WEFT_LANES) {
+        v16f v = v16f_sub(v16f_load(x + i), middle);
+        squares = v16f_fma(v, v, squares);
+    }
+    if (i < n) {
+        v16f v = v16f_sub(v16f_load_part(x + i, n - i, mean), middle);
+        squares = v16f_fma(v, v, squares);
+    }
+    v16f by = v16f_set1(1.0f / sqrtf(v16f_sum(squares) / (float)n + eps));
+    for (i = 0; i < full; i += WEFT_LANES) {
+        v16f v = v16f_mul(v16f_sub(v16f_load(x + i), middle), by);
+        v = weight ? v16f_mul(v, v16f_load(weight + i)) : v;
+        v16f_store(y + i, bias ? v16f_add(v, v16f_load(bias + i)) : v);
+    }
+    if (i < n) {
+        v16f v = v16f_mul(v16f_sub(v16f_load_part(x + i, n - i, mean), middle), by);
+        v = weight ? v16f_mul(v, v16f_load_part(weight + i, n - i, 0)) : v;
+        v = bias ? v16f_add(v, v16f_load_part(bias + i, n - i, 0)) : v;
+        v16f_store_part(y + i, n - i, v);
+    }
+}
+
 /* e^(x - max) / sum. NaN anywhere, or nothing but -infinity, gives NaN everywhere. */
 WEFT_INLINE void softmax_body(const float *x, size_t n, float *y) {
     v16f top = v16f_set1(-INFINITY), sum = v16f_set1(0);

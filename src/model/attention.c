@@ -1,0 +1,70 @@
+/* The mixer of attention layers: grouped-query attention (Ainslie et al. 2023) over the KV cache,
+ * with rotary positions, and norms, biases, a window, sinks or a soft cap where the description has
+ * them. */
+#include <string.h>
+#include "model/pass.h"
+
+/* x [T, n * head_dim] as [T, n, head_dim]. */
+static weft_tensor *heads(weft_scope *s, weft_tensor *x, int32_t head_dim) {
+    if (!x)
+        return NULL;
+    int64_t dims[3] = {weft_tensor_dim(x, 0), -1, head_dim};
+    return weft_tensor_reshape(s, x, 3, dims);
+}
+
+/* The norm of q or k [T, n * head_dim]: over each head, or over all of them where the weight is so
+ * wide. Gives [T, n, head_dim]. */
+static weft_tensor *normed_heads(const weft_pass *p, weft_scope *s, weft_tensor *x,
+                                 weft_tensor *weight) {
+    int32_t head_dim = p->n->h.head_dim;
+    if (weight && weft_tensor_dim(weight, 0) != head_dim)
+        return heads(s, weft_pass_norm(p, s, x, weight, NULL), head_dim);
+    return weft_pass_norm(p, s, heads(s, x, head_dim), weight, NULL);
+}
+
+/* Hands each sequence's rows to the cache. */
+static void append(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *k,
+                   weft_tensor *v) {
+    for (size_t first = 0, end; first < p->step->n; first = end) {
+        int32_t sequence = p->step->sequences[first];
+        for (end = first + 1; end < p->step->n && p->step->sequences[end] == sequence;)
+            end++;
+        weft_cache_append(p->cache, s, layer, sequence, p->rows[first].position,
+                          weft_tensor_narrow(s, k, 0, first, end - first),
+                          weft_tensor_narrow(s, v, 0, first, end - first));
+    }
+}
+
+static weft_tensor *turn(const weft_pass *p, weft_scope *s, const weft_layer *l, weft_tensor *x) {
+    int which = l->kind == WEFT_LAYER_LOCAL;
+    bool interleaved = p->n->arch->rope_interleaved[p->n->spelling];
+    if (!l->has_rope)
+        return x;
+    return weft_rope(s, x, p->cosines[which], p->sines[which], p->row_ids, interleaved);
+}
+
+static weft_tensor *run(const weft_pass *p, weft_scope *s, int32_t index, weft_tensor *in) {
+    const weft_hparams *h = &p->n->h;
+    const weft_layer *l = &p->n->layers[index];
+    weft_attn_params params = {.scale = h->attn_scale,
+                               .softcap = h->attn_softcap,
+                               .window = l->kind == WEFT_LAYER_LOCAL ? h->window : 0,
+                               .block_size = WEFT_CACHE_BLOCK,
+                               .dim_v = h->head_dim};
+
+    weft_tensor *weights[] = {l->attn_q, l->attn_k, l->attn_v}, *qkv[3];
+    weft_tensor *biases[] = {l->attn_q_bias, l->attn_k_bias, l->attn_v_bias};
+    if (weft_linear_many(s, in, weights, biases, 3, qkv))
+        return NULL;
+    weft_tensor *q = normed_heads(p, s, qkv[0], l->attn_q_norm); /* [T, n_head, head_dim] */
+    weft_tensor *k = normed_heads(p, s, qkv[1], l->attn_k_norm); /* [T, n_head_kv, head_dim] */
+    weft_tensor *v = heads(s, qkv[2], h->head_dim);              /* [T, n_head_kv, head_dim] */
+    append(p, s, index, turn(p, s, l, k), v);
+    weft_tensor *o = weft_attention(s, turn(p, s, l, q), weft_cache_k(p->cache, index),
+                                    weft_cache_v(p->cache, index), p->rows, &params);
+    if (weft_pass_ends(p, index))
+        return NULL;
+    return weft_linear(s, weft_pass_wanted(p, s, index, o), l->attn_out, l->attn_out_bias);
+}
+
+const weft_mixer weft_mixer_attention = {"attention", run};

@@ -1,0 +1,208 @@
+/* Weights that do not lie in a file as a layer wants them: parts of fused tensors, transposed ones,
+ * and stacks of experts. They are made once, beside their source in the weights map, and without a
+ * copy where a view serves. */
+#include "model/derive.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "base/detail.h"
+#include "base/floats.h"
+#include "tensor/impl.h"
+#include "tensor/kernels/panel.h"
+
+static int64_t rows_up(int64_t rows) {
+    return (rows + WEFT_PANEL_ROWS - 1) / WEFT_PANEL_ROWS * WEFT_PANEL_ROWS;
+}
+
+static weft_status failed(const weft_scope *s) {
+    return weft_scope_status(s) ? weft_fail(weft_scope_status(s), "%s", weft_scope_detail(s))
+                                : WEFT_OK;
+}
+
+/* ---- Vectors ---- */
+
+static float element(weft_dtype type, const void *data, size_t i) {
+    uint16_t h;
+    float f;
+    if (type == WEFT_F32) {
+        memcpy(&f, (const char *)data + i * sizeof f, sizeof f);
+        return f;
+    }
+    memcpy(&h, (const char *)data + i * sizeof h, sizeof h);
+    return type == WEFT_F16 ? weft_f16_to_f32(h) : weft_bf16_to_f32(h);
+}
+
+weft_status weft_derive_floats(weft_engine *engine, weft_tensor *source, float plus,
+                               weft_tensor **out) {
+    const void *data;
+    int64_t dims[WEFT_MAX_RANK];
+    int rank = weft_tensor_rank(source);
+    for (int i = 0; i < rank; i++)
+        dims[i] = weft_tensor_dim(source, i);
+    weft_status st = weft_tensor_create_heap(&engine->allocator, WEFT_F32, WEFT_LAYOUT_STRIDED,
+                                             rank, dims, true, out);
+    if (st)
+        return st;
+    if ((st = weft_tensor_map_read(source, &data))) {
+        weft_tensor_release(out);
+        return st;
+    }
+    float *to = weft_tensor_data(*out); /* nobody else has it yet */
+    for (size_t i = 0; i < (size_t)weft_tensor_numel(source); i++)
+        to[i] = element(weft_tensor_dtype(source), data, i) + plus;
+    weft_tensor_unmap(source);
+    return WEFT_OK;
+}
+
+/* ---- Parts ---- */
+
+/* Q, k or v [rows, …] of a tensor whose rows come K head by K head: a copy. */
+static weft_tensor *of_heads(const weft_hparams *h, weft_scope *s, const weft_tensor_rule *rule,
+                             const weft_rule_shape *shape, weft_tensor *t) {
+    int64_t group = h->n_head / h->n_head_kv, head = h->head_dim;
+    int64_t first = rule->part == 0 ? 0 : (group + rule->part - 1) * head;
+    int64_t dims[3] = {h->n_head_kv, (group + 2) * head, shape->cols};
+    int rank = shape->matrix ? 2 : 1;
+    t = weft_tensor_reshape(s, t, rank + 1, dims);
+    t = weft_tensor_narrow(s, t, 1, (size_t)first,
+                           (size_t)(rule->part == 0 ? group : 1) * (size_t)head);
+    int64_t flat[2] = {shape->matrix ? shape->rows : shape->cols, shape->cols};
+    return weft_tensor_reshape_copy(s, t, rank, flat);
+}
+
+/* The rule's part of the file's tensor [(n_expert,) rows, cols]. */
+static weft_tensor *part_of(const weft_hparams *h, weft_scope *s, const weft_tensor_rule *rule,
+                            weft_tensor *t) {
+    weft_rule_shape shape = weft_rule_shape_of(h, rule);
+    if (rule->flags & WEFT_RULE_TRANSPOSED && shape.matrix)
+        t = weft_tensor_transpose(s, t, -2, -1);
+    int axis = shape.matrix ? -2 : -1;
+    size_t rows = (size_t)(shape.matrix ? shape.rows : shape.cols);
+    switch (rule->fusion) {
+    case WEFT_FUSED_ROWS:
+        return weft_tensor_narrow(s, t, axis, (size_t)shape.first, rows);
+    case WEFT_FUSED_TURNS:
+        return weft_tensor_slice(s, t, axis, rule->part, shape.file_rows, shape.n_parts);
+    case WEFT_FUSED_HEADS:
+        return of_heads(h, s, rule, &shape, t);
+    case WEFT_FUSED_NOT:
+        break;
+    }
+    return t;
+}
+
+/* ---- Matrices ---- */
+
+typedef struct derivation {
+    weft_binding *b;
+    weft_scope *s;
+    const weft_tensor_rule *rule;
+    int32_t layer;
+    weft_rule_shape shape;
+    bool apart; /* a tensor for each expert */
+} derivation;
+
+/* The matrix [rows, cols] of expert e, borrowed from the scope or the map. */
+static weft_tensor *matrix_of(const derivation *d, int32_t e) {
+    char name[WEFT_TENSOR_NAME];
+    weft_rule_name(d->b->network, d->rule, d->layer, e, name);
+    weft_tensor *t =
+        part_of(&d->b->network->h, d->s, d->rule, weft_weights_find(d->b->weights, name));
+    bool stacked = d->rule->flags & WEFT_RULE_EXPERTS && !d->apart;
+    return stacked ? weft_tensor_select(d->s, t, 0, (size_t)e) : t;
+}
+
+/* Tells the source that a packed tensor's pages can go. */
+static void drop(const derivation *d, int32_t e) {
+    char name[WEFT_TENSOR_NAME];
+    if (!d->b->options->packed)
+        return;
+    weft_rule_name(d->b->network, d->rule, d->layer, e, name);
+    d->b->options->packed(d->b->options->packed_ctx, weft_weights_find(d->b->weights, name));
+}
+
+static weft_status pack(const derivation *d, weft_dtype type, weft_tensor **out) {
+    int64_t step = d->shape.n_stacked > 1 ? rows_up(d->shape.rows) : d->shape.rows;
+    int64_t dims[2] = {step * d->shape.n_stacked, d->shape.cols};
+    weft_status st = weft_tensor_create_heap(&d->b->engine->allocator, type, WEFT_LAYOUT_PANEL16, 2,
+                                             dims, true, out);
+    for (int32_t e = 0; !st && e < d->shape.n_stacked; e++) {
+        weft_tensor *matrix = matrix_of(d, e);
+        if (!(st = failed(d->s)) &&
+            !(st = weft_tensor_pack_into(d->b->engine, matrix, *out, e * step)) &&
+            (d->apart || e == d->shape.n_stacked - 1))
+            drop(d, e);
+        if (!st)
+            st = weft_scope_reset(d->s);
+    }
+    if (st)
+        weft_tensor_release(out);
+    return st;
+}
+
+/* Experts that the file keeps apart, in its own layout, as one stack: a copy. */
+static weft_status stack(const derivation *d, weft_dtype type, weft_tensor **out) {
+    int64_t dims[3] = {d->shape.n_stacked, d->shape.rows, d->shape.cols};
+    weft_status st = weft_tensor_create_heap(&d->b->engine->allocator, type, WEFT_LAYOUT_STRIDED, 3,
+                                             dims, true, out);
+    if (st)
+        return st;
+    size_t bytes = weft_tensor_storage_bytes(*out) / (size_t)d->shape.n_stacked;
+    unsigned char *to = weft_tensor_data(*out); /* nobody else has it yet */
+    for (int32_t e = 0; !st && e < d->shape.n_stacked; e++, to += bytes) {
+        const void *data;
+        weft_tensor *matrix = weft_tensor_contiguous(d->s, matrix_of(d, e));
+        if ((st = failed(d->s)) || (st = weft_tensor_map_read(matrix, &data)))
+            break;
+        memcpy(to, data, bytes);
+        weft_tensor_unmap(matrix);
+        st = weft_scope_reset(d->s);
+    }
+    if (st)
+        weft_tensor_release(out);
+    return st;
+}
+
+static weft_status make(const derivation *d, weft_tensor *source, weft_tensor **out) {
+    const weft_network *n = d->b->network;
+    weft_status st;
+    if (d->shape.matrix && d->b->options->pack)
+        return pack(d, weft_tensor_dtype(source), out);
+    if (d->shape.matrix && d->apart)
+        return stack(d, weft_tensor_dtype(source), out);
+    weft_tensor *part = part_of(&n->h, d->s, d->rule, source);
+    if (!d->shape.matrix)
+        part = weft_tensor_contiguous(d->s, part);
+    if ((st = failed(d->s)))
+        return st;
+    if (!d->shape.matrix)
+        return weft_derive_floats(d->b->engine, part, 0, out);
+    *out = weft_tensor_retain(part);
+    return WEFT_OK;
+}
+
+bool weft_rule_derives(const weft_network *n, const weft_tensor_rule *rule) {
+    return rule->fusion != WEFT_FUSED_NOT || rule->flags & WEFT_RULE_TRANSPOSED ||
+           (rule->flags & WEFT_RULE_EXPERTS && rule->name[n->spelling]);
+}
+
+weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                        weft_tensor **field) {
+    char name[WEFT_TENSOR_NAME], derived[WEFT_TENSOR_NAME + 16];
+    derivation d = {.b = b, .rule = rule, .layer = layer};
+    d.shape = weft_rule_shape_of(&b->network->h, rule);
+    d.apart = strchr(rule->name[b->network->spelling], '*') != NULL;
+    weft_rule_name(b->network, rule, layer, 0, name);
+    snprintf(derived, sizeof derived, "%s(%d%s)", name, rule->part, b->options->pack ? "p" : "");
+    weft_tensor *source = *field, *t = NULL;
+    if ((*field = weft_weights_find(b->weights, derived)))
+        return WEFT_OK;
+    weft_status st = weft_scope_create(b->engine, WEFT_SCOPE_HEAP, &d.s);
+    if (!st)
+        st = make(&d, source, &t);
+    weft_scope_release(&d.s);
+    if (st || (st = weft_weights_take(b->weights, derived, t)))
+        return weft_fail_in(st, "%s", name);
+    *field = t;
+    return WEFT_OK;
+}

@@ -1,0 +1,20 @@
+/* Making weights that a file holds in another form. Internal to src/model. */
+#ifndef WEFT_MODEL_DERIVE_H
+#define WEFT_MODEL_DERIVE_H
+
+#include "model/network_impl.h"
+
+/* Whether the rule's weight is not simply a tensor of the file: a part, transposed, or a stack. */
+bool weft_rule_derives(const weft_network *n, const weft_tensor_rule *rule);
+
+/* *field holds the tensor that binding found; becomes the rule's own: f32 for vectors, panels of a
+ * matrix if the options ask for them, experts' rows rounded up to whole panels, else a view where
+ * that serves. It is kept in the map under a name in brackets, which a second network finds. */
+weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                        weft_tensor **field);
+
+/* A contiguous f32, f16 or bf16 tensor as immutable f32, `plus` added; one reference. */
+weft_status weft_derive_floats(weft_engine *engine, weft_tensor *source, float plus,
+                               weft_tensor **out);
+
+#endif

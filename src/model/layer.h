@@ -1,0 +1,83 @@
+/* What a layer is and the weights it borrows. A layer is a mixer (attention, or another way by
+ * which rows see earlier rows) and a feed-forward network (dense, or a mixture of experts), joined
+ * under the residual scheme of its architecture (arch.h). Binding fills it (bind.c, prepare.c), the
+ * forward pass reads it. */
+#ifndef WEFT_MODEL_LAYER_H
+#define WEFT_MODEL_LAYER_H
+
+#include <weft/tensor.h>
+
+struct weft_mixer;
+
+/* What a layer's mixer can see of the past. */
+typedef enum weft_layer_kind {
+    WEFT_LAYER_GLOBAL,   /* attention to every earlier position */
+    WEFT_LAYER_LOCAL,    /* attention to a window */
+    WEFT_LAYER_RECURRENT /* a state of fixed size */
+} weft_layer_kind;
+
+/* Weights are those of the weights map; optional ones are NULL. Names say the role; which of them
+ * an architecture has, and how its files spell them, is in its description. */
+typedef struct weft_layer {
+    weft_layer_kind kind;
+    const struct weft_mixer *mixer;
+    bool has_rope;   /* its q and k turn */
+    bool is_mixture; /* its feed-forward network is a mixture of experts */
+
+    weft_tensor *attn_norm;      /* [n_embd] */
+    weft_tensor *attn_norm_bias; /* [n_embd] */
+    weft_tensor *attn_q;         /* [n_head * head_dim, n_embd] */
+    weft_tensor *attn_k;         /* [n_head_kv * head_dim, n_embd] */
+    weft_tensor *attn_v;         /* [n_head_kv * head_dim, n_embd] */
+    weft_tensor *attn_q_bias;    /* [n_head * head_dim] */
+    weft_tensor *attn_k_bias;    /* [n_head_kv * head_dim] */
+    weft_tensor *attn_v_bias;    /* [n_head_kv * head_dim] */
+    weft_tensor *attn_q_norm;    /* [head_dim], or of all heads together [n_head * head_dim] */
+    weft_tensor *attn_k_norm;    /* [head_dim], or [n_head_kv * head_dim] */
+    weft_tensor *attn_sinks;     /* [n_head]: scores of a position that every row sees, without a
+                                    value */
+    weft_tensor *attn_out;       /* [n_embd, n_head * head_dim] */
+    weft_tensor *attn_out_bias;  /* [n_embd] */
+    weft_tensor *attn_post_norm; /* [n_embd], before the residual is added */
+
+    weft_tensor *ffn_norm;      /* [n_embd] */
+    weft_tensor *ffn_norm_bias; /* [n_embd] */
+    weft_tensor *ffn_gate;      /* [n_ff, n_embd]; NULL: a network without a gate */
+    weft_tensor *ffn_up;        /* [n_ff, n_embd] */
+    weft_tensor *ffn_down;      /* [n_embd, n_ff] */
+    weft_tensor *ffn_gate_bias; /* [n_ff] */
+    weft_tensor *ffn_up_bias;   /* [n_ff] */
+    weft_tensor *ffn_down_bias; /* [n_embd] */
+    weft_tensor *ffn_post_norm; /* [n_embd], before the residual is added */
+
+    /* A mixture: stacks are [n_expert, rows, columns] as in a file, or packed, each expert's rows
+     * rounded up to whole panels. */
+    weft_tensor *router;            /* [n_expert, n_embd] */
+    weft_tensor *router_bias;       /* [n_expert], of the scores */
+    weft_tensor *router_correction; /* [n_expert], for the choice alone */
+    weft_tensor *experts_gate;      /* n_expert of [n_ff_expert, n_embd] */
+    weft_tensor *experts_up;        /* n_expert of [n_ff_expert, n_embd] */
+    weft_tensor *experts_down;      /* n_expert of [n_embd, n_ff_expert] */
+    weft_tensor *experts_gate_bias; /* [n_expert, n_ff_expert] */
+    weft_tensor *experts_up_bias;   /* [n_expert, n_ff_expert] */
+    weft_tensor *experts_down_bias; /* [n_expert, n_embd] */
+    weft_tensor *shared_gate;       /* [n_ff_shared, n_embd] */
+    weft_tensor *shared_up;         /* [n_ff_shared, n_embd] */
+    weft_tensor *shared_down;       /* [n_embd, n_ff_shared] */
+    weft_tensor *shared_scale;      /* [1, n_embd]: its sigmoid weighs the shared experts */
+} weft_layer;
+
+/* What stands outside of the layers. */
+typedef struct weft_globals {
+    weft_tensor *embedding;          /* [n_vocab, n_embd] */
+    weft_tensor *positions;          /* [n_context, n_embd]: learned positions, added */
+    weft_tensor *output_norm;        /* [n_embd] */
+    weft_tensor *output_norm_bias;   /* [n_embd] */
+    weft_tensor *output;             /* [n_vocab, n_embd]; the embedding where tied */
+    weft_tensor *output_bias;        /* [n_vocab] */
+    weft_tensor *rope_factors;       /* [n_rot / 2]: divisors of the rope's frequencies */
+    weft_tensor *rope_factors_short; /* [n_rot / 2]: longrope, sequences within n_original */
+    weft_tensor *rope_factors_long;  /* [n_rot / 2]: longrope, longer sequences */
+} weft_globals;
+
+#endif

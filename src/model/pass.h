@@ -1,0 +1,56 @@
+/* One step's way through the layers: what its parts share. Internal to src/model.
+ *
+ * Adding another kind of mixer: write a file with its `run`, declare the weft_mixer here, name it
+ * in a description (arch.h: `mixer` for attention layers, `recurrent` for those whose type says
+ * so); its weights are fields of weft_layer with rules that hold in layers of its kind. forward.c
+ * needs no change. */
+#ifndef WEFT_MODEL_PASS_H
+#define WEFT_MODEL_PASS_H
+
+#include "model/cache_impl.h"
+#include "model/forward.h"
+
+#define WEFT_ROPES 2 /* of global and of local layers */
+
+typedef struct weft_pass {
+    const weft_network *n;
+    weft_cache *cache;
+    const weft_step *step;
+    weft_attn_row *rows;              /* [T]: each row's sequence and position */
+    weft_tensor *positions;           /* [T] i32 */
+    weft_tensor *row_ids;             /* [T] i32: 0, 1, … into the rope rows */
+    weft_tensor *cosines[WEFT_ROPES]; /* [T, n_rot / 2] f32 */
+    weft_tensor *sines[WEFT_ROPES];
+    weft_tensor *wanted; /* [rows wanted] i32; NULL: no row's logits are wanted */
+} weft_pass;
+
+/* How the rows of a layer see earlier ones. Stateless; what it keeps of the past lies in the cache.
+ */
+typedef struct weft_mixer {
+    const char *name; /* of its phase in a profile */
+    /* in [T, n_embd], normed. Writes the layer's part of the cache for all rows, gives the layer's
+     * contribution [T, n_embd] — in the last layer of the rows wanted only (weft_pass_wanted), and
+     * NULL where none are. */
+    weft_tensor *(*run)(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *in);
+} weft_mixer;
+
+extern const weft_mixer weft_mixer_attention; /* attention.c */
+
+/* Whether the layer is the last one and no logits are wanted: its part of the cache is what the
+ * step was for. */
+bool weft_pass_ends(const weft_pass *p, int32_t layer);
+/* Rows that go on after this layer: all of x [T, …], or in the last layer those wanted. */
+weft_tensor *weft_pass_wanted(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *x);
+
+/* The architecture's norm; `weight` NULL gives x itself. bias may be NULL. */
+weft_tensor *weft_pass_norm(const weft_pass *p, weft_scope *s, weft_tensor *x, weft_tensor *weight,
+                            weft_tensor *bias);
+
+/* in [T, n_embd], normed: the layer's dense network or mixture of experts, [T, n_embd]. */
+weft_tensor *weft_feed_forward(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *in);
+
+/* Embedding, layers, output: *logits [rows wanted, n_vocab] in `scope`, NULL where none are. */
+weft_status weft_pass_run(const weft_pass *p, weft_scope *scope, const atomic_bool *cancel,
+                          weft_tensor **logits);
+
+#endif

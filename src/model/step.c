@@ -1,0 +1,117 @@
+/* A step: checks, reserving in the cache, the rows' places and rope, then the layers (forward.c),
+ * and commit or rollback. */
+#include <string.h>
+#include "base/detail.h"
+#include "base/floats.h"
+#include "model/pass.h"
+#include "tensor/impl.h"
+#include "tensor/profile.h"
+
+static weft_status failed(const weft_scope *s) {
+    return weft_scope_status(s) ? weft_fail(weft_scope_status(s), "%s", weft_scope_detail(s))
+                                : WEFT_OK;
+}
+
+static weft_status check_tokens(const weft_network *n, const weft_step *step) {
+    for (size_t i = 0; i < step->n; i++)
+        if (step->tokens[i] < 0 || step->tokens[i] >= n->h.n_vocab)
+            return weft_fail(WEFT_E_RANGE, "token %zu: the id %d is outside of [0, %d)", i,
+                             step->tokens[i], n->h.n_vocab);
+    return WEFT_OK;
+}
+
+static weft_status reserve(weft_cache *cache, const weft_step *step) {
+    for (size_t first = 0, end; first < step->n; first = end) {
+        for (end = first + 1; end < step->n && step->sequences[end] == step->sequences[first];)
+            end++;
+        weft_status st = weft_cache_reserve(cache, cache->scratch[0], step->sequences[first],
+                                            (int32_t)(end - first));
+        if (st)
+            return st;
+    }
+    return WEFT_OK;
+}
+
+static bool wants(const weft_step *step, size_t i) {
+    return step->wants_logits ? step->wants_logits[i] : i == step->n - 1;
+}
+
+/* Places and rope rows of the step's rows, in the caller's arena. */
+static weft_status prepare(weft_pass *p, weft_scope *scope) {
+    const weft_network *n = p->n;
+    const weft_step *step = p->step;
+    p->rows = weft_scope_scratch(scope, "forward", step->n * sizeof *p->rows);
+    int32_t *ids = weft_scope_scratch(scope, "forward", step->n * sizeof *ids);
+    if (!p->rows || !ids)
+        return failed(scope);
+    for (size_t i = 0; i < step->n; i++) {
+        int32_t sequence = step->sequences[i];
+        bool first = i == 0 || step->sequences[i - 1] != sequence;
+        p->rows[i].blocks = weft_cache_blocks(p->cache, sequence);
+        p->rows[i].position =
+            first ? weft_cache_length(p->cache, sequence) : p->rows[i - 1].position + 1;
+        ids[i] = p->rows[i].position;
+    }
+    int64_t n_rows[1] = {(int64_t)step->n};
+    p->positions = weft_from_data(scope, WEFT_I32, 1, n_rows, ids, step->n * sizeof *ids);
+    const double *frequencies[WEFT_ROPES] = {n->frequencies, n->frequencies_local};
+    const weft_rope_rule *rules[WEFT_ROPES] = {&n->h.rope, &n->h.rope_local};
+    for (int i = 0; i < WEFT_ROPES; i++)
+        if (rules[i]->n_rot > 0 && (i == 0 || n->h.window))
+            weft_rope_rows(scope, frequencies[i], rules[i]->n_rot, rules[i]->magnitude, ids,
+                           step->n, &p->cosines[i], &p->sines[i]);
+    p->row_ids = weft_arange(scope, WEFT_I32, (int64_t)step->n, 0, 1);
+    int64_t n_wanted[1] = {0};
+    for (size_t i = 0; i < step->n; i++)
+        if (wants(step, i))
+            ids[n_wanted[0]++] = (int32_t)i;
+    if (n_wanted[0])
+        p->wanted =
+            weft_from_data(scope, WEFT_I32, 1, n_wanted, ids, (size_t)n_wanted[0] * sizeof *ids);
+    return failed(scope);
+}
+
+static weft_status check(const weft_network *network, const weft_cache *cache,
+                         const weft_scope *scope, const weft_step *step) {
+    if (!network || !cache || !scope || !step || !step->tokens || !step->sequences)
+        return weft_fail(WEFT_E_NULL, "weft_forward: an argument is NULL");
+    if (cache->network != network)
+        return weft_fail(WEFT_E_ARGUMENT, "weft_forward: the cache belongs to another network");
+    if (step->n < 1 || step->n > (size_t)cache->n_blocks * WEFT_CACHE_BLOCK)
+        return weft_fail(step->n < 1 ? WEFT_E_ARGUMENT : WEFT_E_CACHE_FULL,
+                         "a step of %zu tokens, and the cache holds %d", step->n,
+                         cache->n_blocks * WEFT_CACHE_BLOCK);
+    weft_status st = weft_engine_alive(network->engine);
+    if (st || (st = failed(scope)))
+        return st;
+    return check_tokens(network, step);
+}
+
+weft_status weft_forward(const weft_network *network, weft_cache *cache, weft_scope *scope,
+                         const weft_step *step, const atomic_bool *cancel, weft_tensor **logits) {
+    *logits = NULL;
+    weft_status st = check(network, cache, scope, step);
+    if (st)
+        return st;
+    for (int i = 0; i < WEFT_CACHE_N_SCRATCH; i++)
+        if ((st = weft_scope_reset(cache->scratch[i])))
+            return st;
+    weft_pass p = {.n = network, .cache = cache, .step = step};
+    pthread_mutex_lock(&network->engine->pass);
+    weft_timing timing = weft_timing_begin(network->engine, "step", NULL, 0);
+    weft_fpenv saved = weft_fpenv_enter();
+    if (!(st = reserve(cache, step)) && !(st = prepare(&p, scope)))
+        st = weft_pass_run(&p, scope, cancel, logits);
+    if (st) {
+        weft_cache_rollback(cache);
+        *logits = NULL;
+    } else {
+        weft_cache_commit(cache);
+    }
+    weft_fpenv_restore(saved);
+    weft_profile_mark(network->engine, "step", -1);
+    weft_timing_end(&timing);
+    weft_profile_mark(network->engine, "other", -1);
+    pthread_mutex_unlock(&network->engine->pass);
+    return st;
+}
