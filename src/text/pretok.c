@@ -190,7 +190,10 @@ static weft_status cut_piece(const pcre2_code *code, const unsigned char *text, 
         if (r < 0)
             return match_failed(r);
         const PCRE2_SIZE *range = pcre2_get_ovector_pointer(c->match);
-        if (range[1] <= range[0]) { /* an empty match cuts nothing */
+        if (range[1] <= range[0]) { /* an empty match cuts where it stands */
+            if (range[0] > done && !push_end(c, begin + range[0]))
+                return weft_fail(WEFT_E_MEMORY, "pre-tokeniser: no memory");
+            done = range[0] > done ? range[0] : done;
             from = (range[0] > from ? range[0] : from) + 1;
             while (from < n && (text[begin + from] & 0xc0) == 0x80)
                 from++;

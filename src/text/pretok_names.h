@@ -19,12 +19,20 @@
                  " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" LINES
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define TEKKEN                                                                                     \
-    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER            \
-    "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
-#define GPT4O                                                                                      \
-    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" CONTRACTIONS "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER     \
-    "+" LOWER "*" CONTRACTIONS "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
+#define CASED(after)                                                                               \
+    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" after "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER   \
+    "*" after
+#define SYMBOLS " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
+#define TEKKEN CASED("") "|\\p{N}|" SYMBOLS
+#define GPT4O CASED(CONTRACTIONS "?") "|\\p{N}{1,3}|" SYMBOLS
+#define YOUTU CASED(CONTRACTIONS "?") "|\\p{N}|" SYMBOLS
+/* As gpt-4o's, but Han characters form pieces of their own. */
+#define NOT_HAN "(?!\\p{sc:Han})"
+#define KIMI                                                                                       \
+    "\\p{sc:Han}+|[^\\r\\n\\p{L}\\p{N}]?(?:" NOT_HAN UPPER ")*(?:" NOT_HAN LOWER ")+" CONTRACTIONS \
+    "?|[^\\r\\n\\p{L}\\p{N}]?(?:" NOT_HAN UPPER ")+(?:" NOT_HAN LOWER ")*" CONTRACTIONS            \
+    "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
+#define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+"
 /* Letters of scripts that write two cases, as the deepseek-llm file lists them. */
 #define DEEPSEEK_LETTERS                                                                           \
     "\\s?[A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}"            \
@@ -45,6 +53,7 @@
     "-\\x{104D3}\\x{104D8}-\\x{104FB}\\x{10C80}-\\x{10CB2}\\x{10CC0}-\\x{10CF2}\\x{118A0}-"        \
     "\\x{118DF}\\x{1E900}-\\x{1E943}]+"
 #define DEEPSEEK_HAN "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"
+#define DEEPSEEK3_CJK "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
 #define DEEPSEEK3                                                                                  \
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?"           \
     "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES
@@ -56,20 +65,74 @@ typedef struct weft_pretok_name {
 } weft_pretok_name;
 
 static const weft_pretok_name weft_pretok_table[] = {
-    {"default gpt-2 phi-2 roberta-bpe", false, false, false, {GPT2}},
-    {"mpt olmo gpt-neox", true, false, false, {GPT2}},
-    {"llama-bpe llama3 llama-v3", false, true, true, {LLAMA3}},
-    {"dbrx smaug-bpe chatglm-bpe glm4", false, false, false, {LLAMA3}},
-    {"qwen2", true, false, false, {QWEN2}},
+    {"default gpt-2 phi-2 roberta-bpe jina-v1-en jina-v2-code jina-es jina-de jina-v2-es "
+     "jina-v2-de "
+     "gigachat a.x-4.0 mellum exaone4 jais trillion granite-docling",
+     false,
+     false,
+     false,
+     {GPT2}},
+    {"mpt olmo gpt-neox modern-bert", true, false, false, {GPT2}},
+    {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano",
+     false,
+     true,
+     true,
+     {LLAMA3}},
+    {"dbrx smaug-bpe chatglm-bpe glm4 glm5", false, false, false, {LLAMA3}},
+    {"qwen2 deepseek-r1-qwen kormo f2llmv2 megrez", true, false, false, {QWEN2}},
+    {"hunyuan solar-open grok-2", false, false, false, {QWEN2}},
     {"stablelm2", true, false, false, {QWEN2}},
     {"qwen35", true, false, false, {QWEN35}},
-    {"starcoder refact codeshell", false, false, false, {"\\p{N}", GPT2}},
+    {"starcoder refact codeshell exaone minerva-7b mellum2", false, false, false, {"\\p{N}", GPT2}},
     /* The other way round: a space before a digit is cut from the spaces before it. */
     {"smollm", false, false, false, {GPT2, "\\p{N}"}},
     {"command-r", true, false, false, {"\\p{N}", GPT2}},
     {"tekken", false, true, true, {TEKKEN}},
-    {"gpt-4o llama4", false, false, false, {GPT4O}},
+    {"gpt-4o llama4 kanana2 talkie minimax-m2", false, false, false, {GPT4O}},
+    {"granite-embed-multi-97m", false, true, false, {GPT4O}},
+    {"tiny_aya cohere2moe", false, false, false, {"\\d{1,3}(?=(?:\\d{3})*\\b)", GPT4O}},
+    {"kimi-k2", false, false, false, {KIMI}},
+    {"youtu",
+     false,
+     true,
+     false,
+     {"[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}"
+      "\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|"
+      "[\\x{3105}-\\x{312F}]+|" DEEPSEEK3_CJK,
+      YOUTU}},
     {"falcon", false, false, false, {"[\\p{P}$+<=>^`|~]+", GPT2, "[0-9][0-9][0-9]"}},
+    {"bloom poro-chat gpt3-finnish", false, false, false, {BLOOM}},
+    {"viking", false, false, false, {BLOOM, "\\p{N}"}},
+    {"superbpe", false, false, false, {"\\p{N}+", "(?=(\\d{3})+(?!\\d))"}},
+    {"bailingmoe bailingmoe2 llada-moe",
+     false,
+     false,
+     false,
+     {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|"
+      "\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}},
+    {"seed-coder",
+     false,
+     false,
+     false,
+     {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" LINES}},
+    {"exaone-moe",
+     false,
+     false,
+     false,
+     {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|"
+                   " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}},
+    {"minicpm5",
+     false,
+     true,
+     false,
+     {"\\p{N}{1,3}",
+      CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES}},
+    {"ufakzeka",
+     false,
+     false,
+     false,
+     {"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES}},
+    {"laguna", false, false, false, {"[^\\n]+|[\\n]+", QWEN2}},
     {"deepseek-llm",
      false,
      false,
@@ -82,11 +145,11 @@ static const weft_pretok_name weft_pretok_table[] = {
      false,
      false,
      {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", DEEPSEEK_HAN, "\\p{N}"}},
-    {"deepseek-v3",
+    {"deepseek-v3 hunyuan-dense joyai-llm hy_v4",
      false,
      false,
      false,
-     {"\\p{N}{1,3}", "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+", DEEPSEEK3}},
+     {"\\p{N}{1,3}", DEEPSEEK3_CJK, DEEPSEEK3}},
 };
 
 #endif
