@@ -1,7 +1,7 @@
 /* Text to ids: added tokens are cut out, what lies between is normalised, cut into pieces and
  * merged. */
 #include <string.h>
-#include "text/normalize.h"
+#include "text/normalizer.h"
 #include "text/piece_cache.h"
 #include "text/utf8.h"
 
@@ -14,7 +14,8 @@ typedef struct encoder {
     weft_piece_cache cache;
     bool cuts_words;
     weft_cuts cuts;
-    weft_bytes text; /* the fragment, normalised */
+    weft_bytes text, spare; /* the fragment, normalised */
+    weft_bytes marked;      /* … with marks, or a space in front */
     weft_ids out;
 } encoder;
 
@@ -22,11 +23,19 @@ static weft_status no_memory(void) {
     return weft_fail(WEFT_E_MEMORY, "tokenize: no memory");
 }
 
+static weft_status cut_piece(encoder *e, const unsigned char *piece, size_t n_bytes) {
+    if (e->t->scheme == WEFT_SCHEME_UNIGRAM)
+        return weft_unigram_encode(e->t, piece, n_bytes, &e->out);
+    if (e->t->scheme == WEFT_SCHEME_WORDPIECE)
+        return weft_wordpiece_encode(e->t, piece, n_bytes, &e->out);
+    return weft_merge_piece(&e->merger, piece, n_bytes, &e->out);
+}
+
 /* Equal pieces have equal ids. */
 static weft_status encode_piece(encoder *e, const unsigned char *piece, size_t n_bytes) {
     weft_piece *slot = weft_piece_cache_slot(&e->cache, e->t, piece, n_bytes);
     if (!slot)
-        return weft_merge_piece(&e->merger, piece, n_bytes, &e->out);
+        return cut_piece(e, piece, n_bytes);
     if (weft_piece_holds(slot, piece, n_bytes)) {
         for (size_t i = 0; i < slot->n_ids; i++)
             if (!weft_ids_add(&e->out, slot->ids[i]))
@@ -34,7 +43,7 @@ static weft_status encode_piece(encoder *e, const unsigned char *piece, size_t n
         return WEFT_OK;
     }
     size_t before = e->out.n;
-    weft_status status = weft_merge_piece(&e->merger, piece, n_bytes, &e->out);
+    weft_status status = cut_piece(e, piece, n_bytes);
     if (status == WEFT_OK)
         weft_piece_keep(slot, piece, n_bytes, e->out.data + before, e->out.n - before);
     return status;
@@ -60,9 +69,10 @@ static weft_status encode_cut(encoder *e, const unsigned char *text, size_t n_by
     if (e->t->pre.n == 0)
         return e->cuts_words ? encode_words(e, text, n_bytes) : encode_piece(e, text, n_bytes);
     weft_status status = weft_pretok_cut(&e->t->pre, text, n_bytes, &e->cuts);
-    size_t begin = 0;
-    for (size_t i = 0; status == WEFT_OK && i < e->cuts.n; begin = e->cuts.ends[i], i++)
-        status = encode_piece(e, text + begin, e->cuts.ends[i] - begin);
+    for (size_t i = 0; status == WEFT_OK && i < e->cuts.n; i++) {
+        const weft_cut *c = &e->cuts.cuts[i];
+        status = encode_piece(e, text + c->begin, c->end - c->begin);
+    }
     return status;
 }
 
@@ -78,7 +88,7 @@ static weft_status encode_pieces(encoder *e, const unsigned char *text, size_t n
         while (at < n_bytes && weft_utf8_length(text + at, n_bytes - at) == 0)
             at++;
         if (status == WEFT_OK && at > begin)
-            status = weft_merge_piece(&e->merger, text + begin, at - begin, &e->out);
+            status = cut_piece(e, text + begin, at - begin);
     }
     return status;
 }
@@ -122,41 +132,43 @@ static bool mark_spaces(const unsigned char *text, size_t n_bytes, bool prefix, 
     return true;
 }
 
+/* Whether the text brings the space that would be put in front of it. */
+static bool has_space(const weft_tokenizer *t, const unsigned char *text, size_t n_bytes) {
+    return t->space_once &&
+           (text[0] == ' ' || (n_bytes >= 3 && memcmp(text, "\xe2\x96\x81", 3) == 0));
+}
+
 /* The text between two added tokens. */
 static weft_status encode_fragment(encoder *e, const unsigned char *text, size_t n_bytes,
                                    bool first) {
     const weft_tokenizer *t = e->t;
+    bool prefix = first ? t->space_at_start : t->space_at_fragments;
+    if (n_bytes && t->normalizer.n) {
+        weft_status status =
+            weft_normalizer_run(&t->normalizer, text, n_bytes, &e->text, &e->spare);
+        if (status != WEFT_OK)
+            return status;
+        text = e->text.data;
+        n_bytes = e->text.n;
+    }
     if (n_bytes == 0)
         return WEFT_OK;
-    bool prefix = first ? t->space_at_start : t->space_at_fragments;
-    weft_bytes nfc = {.a = &t->a};
-    weft_status status = WEFT_OK;
-    e->text.n = 0;
-    if (t->pre.nfc) {
-        if (!weft_normalize_nfc(text, n_bytes, &nfc)) {
-            weft_bytes_free(&nfc);
+    e->marked.n = 0;
+    if (t->marks_spaces) {
+        if (!mark_spaces(text, n_bytes, prefix && !has_space(t, text, n_bytes), &e->marked))
             return no_memory();
-        }
-        text = nfc.data;
-        n_bytes = nfc.n;
-    }
-    if (t->scheme != WEFT_SCHEME_BYTES) {
-        if (!mark_spaces(text, n_bytes, prefix, &e->text))
-            status = no_memory();
-        else if (t->newlines_alone && t->byte_ids['\n'] >= 0 && t->pre.n == 0)
-            status = encode_lines(e, e->text.data, e->text.n);
-        else
-            status = encode_pieces(e, e->text.data, e->text.n);
+        text = e->marked.data;
+        n_bytes = e->marked.n;
+        if (t->newlines_alone && t->byte_ids['\n'] >= 0 && t->pre.n == 0 &&
+            t->scheme != WEFT_SCHEME_UNIGRAM)
+            return encode_lines(e, text, n_bytes);
     } else if (prefix && text[0] != ' ') {
-        if (!weft_bytes_add(&e->text, " ", 1) || !weft_bytes_add(&e->text, text, n_bytes))
-            status = no_memory();
-        else
-            status = encode_pieces(e, e->text.data, e->text.n);
-    } else {
-        status = encode_pieces(e, text, n_bytes);
+        if (!weft_bytes_add(&e->marked, " ", 1) || !weft_bytes_add(&e->marked, text, n_bytes))
+            return no_memory();
+        text = e->marked.data;
+        n_bytes = e->marked.n;
     }
-    weft_bytes_free(&nfc);
-    return status;
+    return encode_pieces(e, text, n_bytes);
 }
 
 /* Whether the character before (or at) `at` is one of a word. */
@@ -240,9 +252,12 @@ weft_status weft_tokenize(const weft_tokenizer *t, const char *text, size_t n_by
     if (n_bytes > WEFT_TEXT_MAX)
         return weft_fail(WEFT_E_OVERFLOW, "tokenize: a text of %zu bytes; at most %zu", n_bytes,
                          WEFT_TEXT_MAX);
-    encoder e = {.t = t, .merger.t = t, .cuts.a = &t->a, .text.a = &t->a, .out.a = &t->a};
+    const weft_allocator *a = &t->a;
+    encoder e = {.t = t, .merger.t = t, .cuts.a = a, .out.a = a};
+    e.text.a = e.spare.a = e.marked.a = a;
     /* An unknown mark could be one of a run of unknown characters, which are one piece. */
-    e.cuts_words = t->scheme != WEFT_SCHEME_BYTES && weft_vocab_find(t, "\xe2\x96\x81", 3) >= 0;
+    e.cuts_words = t->marks_spaces && t->scheme != WEFT_SCHEME_UNIGRAM &&
+                   weft_vocab_find(t, "\xe2\x96\x81", 3) >= 0;
     if (n_bytes >= CACHED_TEXT)
         weft_piece_cache_open(&e.cache, t);
     if (options.add_special && t->adds_bos && t->bos >= 0 && !weft_ids_add(&e.out, t->bos))
@@ -266,6 +281,8 @@ weft_status weft_tokenize(const weft_tokenizer *t, const char *text, size_t n_by
     weft_piece_cache_close(&e.cache, t);
     weft_cuts_free(&e.cuts);
     weft_bytes_free(&e.text);
+    weft_bytes_free(&e.spare);
+    weft_bytes_free(&e.marked);
     weft_dealloc(&t->a, e.out.data, e.out.room * sizeof *e.out.data);
     return status;
 }

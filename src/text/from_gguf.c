@@ -5,7 +5,8 @@
  * add_eos_token: false; add_space_prefix: true for "llama", else false. */
 #include <math.h>
 #include <string.h>
-#include "text/tokenizer_impl.h"
+#include "text/charsmap.h"
+#include "text/normalizer.h"
 
 #define KEY(name) "tokenizer.ggml." name
 
@@ -50,6 +51,10 @@ static weft_status read_scheme(gguf_source *s) {
         s->scheme = WEFT_SCHEME_SCORES;
     else if (strcmp(name, "gemma4") == 0)
         s->scheme = WEFT_SCHEME_CHARS;
+    else if (strcmp(name, "t5") == 0)
+        s->scheme = WEFT_SCHEME_UNIGRAM;
+    else if (strcmp(name, "bert") == 0)
+        s->scheme = WEFT_SCHEME_WORDPIECE;
     else
         return weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.ggml.model: unknown tokenizer \"%s\"",
                          name);
@@ -145,6 +150,10 @@ static weft_status read_scores(const gguf_source *s, weft_tokenizer *t) {
         float score;
         memcpy(&score, (const char *)data + (size_t)i * sizeof score, sizeof score);
         t->ranks[i] = rank_of_score(score);
+        if (s->scheme == WEFT_SCHEME_UNIGRAM && !isfinite(score))
+            return weft_fail(WEFT_E_FORMAT, "tokenizer.ggml.scores: of token %d is no number",
+                             (int)i);
+        t->scores[i] = score;
     }
     return WEFT_OK;
 }
@@ -184,7 +193,7 @@ static weft_status read_tokens(const gguf_source *s, weft_tokenizer **out) {
  * the first byte parts them. */
 static weft_status read_merges(const gguf_source *s, weft_tokenizer *t) {
     size_t index = 0, n = 0;
-    if (s->scheme == WEFT_SCHEME_SCORES)
+    if (s->scheme != WEFT_SCHEME_BYTES && s->scheme != WEFT_SCHEME_CHARS)
         return WEFT_OK;
     weft_status status = find_strings(s->m, KEY("merges"), &index, &n);
     if (status == WEFT_E_NOT_FOUND)
@@ -209,19 +218,27 @@ static weft_status read_merges(const gguf_source *s, weft_tokenizer *t) {
     return status;
 }
 
-/* The SentencePiece family's usual ids, taken only where the token there is special. */
-static int32_t usual_id(const weft_tokenizer *t, int32_t id) {
-    return t->scheme == WEFT_SCHEME_SCORES && id < t->n && weft_token_is_special(t, id) ? id : -1;
+/* The usual ids of a family, where the file names none: taken only if the token there is special.
+ */
+static int32_t usual_id(const weft_tokenizer *t, int32_t scores, int32_t unigram, int32_t words) {
+    int32_t id = t->scheme == WEFT_SCHEME_SCORES      ? scores
+                 : t->scheme == WEFT_SCHEME_UNIGRAM   ? unigram
+                 : t->scheme == WEFT_SCHEME_WORDPIECE ? words
+                                                      : -1;
+    return id >= 0 && id < t->n && weft_token_is_special(t, id) ? id : -1;
 }
 
 static weft_status read_specials(const gguf_source *s, weft_tokenizer *t) {
     static const char *const ends[] = {KEY("eot_token_id"), KEY("eom_token_id")};
-    t->bos = usual_id(t, 1);
-    t->eos = usual_id(t, 2);
-    t->unk = usual_id(t, 0);
-    weft_status status = optional_id(s->m, KEY("bos_token_id"), t->n, &t->bos);
-    if (status == WEFT_OK)
-        status = optional_id(s->m, KEY("eos_token_id"), t->n, &t->eos);
+    t->bos = usual_id(t, 1, -1, 101);
+    t->eos = usual_id(t, 2, 1, 102);
+    t->unk = usual_id(t, 0, 2, 100);
+    bool words = t->scheme == WEFT_SCHEME_WORDPIECE;
+    weft_status status =
+        optional_id(s->m, words ? KEY("cls_token_id") : KEY("bos_token_id"), t->n, &t->bos);
+    if (status == WEFT_OK) /* the key is spelled so */
+        status = optional_id(s->m, words ? KEY("seperator_token_id") : KEY("eos_token_id"), t->n,
+                             &t->eos);
     if (status == WEFT_OK)
         status = optional_id(s->m, KEY("unknown_token_id"), t->n, &t->unk);
     for (size_t i = 0; status == WEFT_OK && i < sizeof ends / sizeof ends[0]; i++) {
@@ -240,26 +257,78 @@ static weft_status read_specials(const gguf_source *s, weft_tokenizer *t) {
     return status;
 }
 
+/* SentencePiece's own normaliser: a map of characters, and spaces that run together. */
+static weft_status read_charsmap(const gguf_source *s, weft_tokenizer *t) {
+    const char *key = KEY("precompiled_charsmap");
+    weft_value_type type;
+    const void *data;
+    size_t n;
+    weft_normalizer_step *step = NULL;
+    weft_status status = weft_metadata_array(s->m, key, &type, &data, &n);
+    if (status == WEFT_E_NOT_FOUND || (status == WEFT_OK && n == 0))
+        return WEFT_OK;
+    if (status != WEFT_OK)
+        return status;
+    if (type != WEFT_VALUE_U8 && type != WEFT_VALUE_I8)
+        return weft_fail(WEFT_E_FORMAT, "%s: not an array of bytes", key);
+    status = weft_normalizer_add(&t->a, &t->normalizer, WEFT_NORM_CHARSMAP, &step);
+    return status ? status : weft_charsmap_open(&t->a, data, n, &step->map);
+}
+
 static weft_status read_spaces(const gguf_source *s, weft_tokenizer *t) {
     bool squeeze = false;
-    weft_status status = WEFT_OK;
-    if (t->scheme == WEFT_SCHEME_BYTES)
+    weft_normalizer_step *strip = NULL;
+    if (t->scheme == WEFT_SCHEME_BYTES || t->scheme == WEFT_SCHEME_WORDPIECE)
         return WEFT_OK;
-    t->space_at_start = t->scheme == WEFT_SCHEME_SCORES;
-    status = optional_bool(s->m, KEY("add_space_prefix"), &t->space_at_start);
+    t->marks_spaces = true;
+    t->space_at_start = t->scheme != WEFT_SCHEME_CHARS;
+    weft_status status = optional_bool(s->m, KEY("add_space_prefix"), &t->space_at_start);
     if (status == WEFT_OK)
         status = optional_bool(s->m, KEY("remove_extra_whitespaces"), &squeeze);
+    if (status == WEFT_OK)
+        status = read_charsmap(s, t);
     if (status == WEFT_OK && squeeze)
-        status = weft_fail(WEFT_E_UNSUPPORTED, "tokenizer.ggml.remove_extra_whitespaces: true");
+        status = weft_normalizer_add(&t->a, &t->normalizer, WEFT_NORM_SQUEEZE, NULL);
+    if (status == WEFT_OK && squeeze)
+        status = weft_normalizer_add(&t->a, &t->normalizer, WEFT_NORM_STRIP, &strip);
+    if (strip)
+        strip->left = strip->right = true;
     t->drops_space = t->space_at_start;
+    return status;
+}
+
+/* GGUF does not say whether a BERT distinguishes case: its vocabulary does. */
+static bool has_capitals(const weft_tokenizer *t) {
+    for (int32_t id = 0; id < t->n; id++) {
+        size_t n;
+        const char *key = weft_strings_get(&t->keys, id, &n);
+        for (size_t i = 0; t->types[id] == WEFT_TOKEN_NORMAL && i < n; i++)
+            if (key[i] >= 'A' && key[i] <= 'Z')
+                return true;
+    }
+    return false;
+}
+
+static weft_status read_words(weft_tokenizer *t) {
+    static const weft_normalizer_kind kinds[] = {WEFT_NORM_BERT_CLEAN, WEFT_NORM_BERT_HAN,
+                                                 WEFT_NORM_NFD, WEFT_NORM_STRIP_ACCENTS,
+                                                 WEFT_NORM_LOWERCASE};
+    size_t n = has_capitals(t) ? 2 : sizeof kinds / sizeof kinds[0];
+    weft_status status = WEFT_OK;
+    t->drops_space = t->adds_bos = t->adds_eos = true;
+    for (size_t i = 0; status == WEFT_OK && i < n; i++)
+        status = weft_normalizer_add(&t->a, &t->normalizer, kinds[i], NULL);
     return status;
 }
 
 static weft_status read_pre(const gguf_source *s, weft_tokenizer *t) {
     const char *name = "default";
-    weft_pretok_kind kind = {false, false};
+    weft_pretok_kind kind = {0};
+    if (t->scheme == WEFT_SCHEME_WORDPIECE)
+        return read_words(t);
     if (t->scheme != WEFT_SCHEME_BYTES) {
-        t->adds_bos = true;
+        t->adds_bos = t->scheme != WEFT_SCHEME_UNIGRAM;
+        t->adds_eos = t->scheme == WEFT_SCHEME_UNIGRAM;
         t->fuse_unk = true;
         return WEFT_OK;
     }
@@ -269,6 +338,8 @@ static weft_status read_pre(const gguf_source *s, weft_tokenizer *t) {
     status = weft_pretok_by_name(&t->a, s->pre ? s->pre : name, &t->pre, &kind);
     t->ignore_merges = kind.ignore_merges;
     t->adds_bos = kind.adds_bos;
+    if (status == WEFT_OK && kind.nfc)
+        status = weft_normalizer_add(&t->a, &t->normalizer, WEFT_NORM_NFC, NULL);
     return status;
 }
 

@@ -62,7 +62,7 @@ static size_t spell_spaces(const char *pattern, size_t n, char *out) {
 }
 
 weft_status weft_pretok_add(const weft_allocator *a, weft_pretok *p, const char *pattern,
-                            size_t n_bytes) {
+                            size_t n_bytes, weft_pretok_split split, bool inverted) {
     if (p->n == WEFT_PRETOK_PATTERNS)
         return weft_fail(WEFT_E_UNSUPPORTED, "pre-tokeniser: more than %d patterns",
                          WEFT_PRETOK_PATTERNS);
@@ -96,7 +96,7 @@ weft_status weft_pretok_add(const weft_allocator *a, weft_pretok *p, const char 
                          (int)(n_bytes < 80 ? n_bytes : 80), pattern, (const char *)text, offset);
     }
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* only makes it faster */
-    p->patterns[p->n++] = code;
+    p->rules[p->n++] = (weft_pretok_rule){code, split, inverted};
     return WEFT_OK;
 }
 
@@ -116,11 +116,10 @@ weft_status weft_pretok_by_name(const weft_allocator *a, const char *name, weft_
         const weft_pretok_name *row = &weft_pretok_table[i];
         if (!among(row->names, name))
             continue;
-        out->nfc = row->nfc;
-        *kind = (weft_pretok_kind){row->ignore_merges, row->adds_bos};
+        *kind = (weft_pretok_kind){row->nfc, row->ignore_merges, row->adds_bos};
         for (int j = 0; j < WEFT_PRETOK_PATTERNS && row->patterns[j]; j++) {
-            weft_status status =
-                weft_pretok_add(a, out, row->patterns[j], strlen(row->patterns[j]));
+            weft_status status = weft_pretok_add(a, out, row->patterns[j], strlen(row->patterns[j]),
+                                                 WEFT_SPLIT_ISOLATED, false);
             if (status != WEFT_OK)
                 return status;
         }
@@ -133,22 +132,55 @@ weft_status weft_pretok_by_name(const weft_allocator *a, const char *name, weft_
 
 void weft_pretok_free(weft_pretok *p) {
     for (int i = 0; i < p->n; i++)
-        pcre2_code_free(p->patterns[i]);
+        pcre2_code_free(p->rules[i].code);
     pcre2_general_context_free(p->memory);
     memset(p, 0, sizeof *p);
 }
 
-static bool push_end(weft_cuts *c, size_t end) {
+static bool push(weft_cuts *c, size_t begin, size_t end, bool matched) {
     if (c->n_other == c->other_room) {
         size_t room = c->other_room ? c->other_room * 2 : 256;
-        uint32_t *grown = weft_realloc(c->a, c->other, c->other_room * sizeof *c->other,
+        weft_cut *grown = weft_realloc(c->a, c->other, c->other_room * sizeof *c->other,
                                        weft_size_of(room, sizeof *grown));
         if (!grown)
             return false;
         c->other = grown;
         c->other_room = room;
     }
-    c->other[c->n_other++] = (uint32_t)end;
+    c->other[c->n_other++] = (weft_cut){(uint32_t)begin, (uint32_t)end, matched};
+    return true;
+}
+
+/* A match or gap of a piece whose results began at `first`. A joined pair counts as neither: the
+ * next one stands alone. */
+static bool emit(const weft_pretok_rule *rule, weft_cuts *c, size_t first, size_t begin, size_t end,
+                 bool matched) {
+    weft_cut *last = c->n_other > first ? &c->other[c->n_other - 1] : NULL;
+    bool joins = false;
+    matched ^= rule->inverted;
+    if (begin == end)
+        return true;
+    switch (rule->split) {
+    case WEFT_SPLIT_ISOLATED:
+        break;
+    case WEFT_SPLIT_REMOVED:
+        if (matched)
+            return true;
+        break;
+    case WEFT_SPLIT_WITH_PREVIOUS:
+        joins = last && matched && !last->matched;
+        break;
+    case WEFT_SPLIT_WITH_NEXT:
+        joins = last && !matched && last->matched;
+        break;
+    case WEFT_SPLIT_CONTIGUOUS:
+        joins = last && matched == last->matched;
+        break;
+    }
+    if (!joins)
+        return push(c, begin, end, matched);
+    last->end = (uint32_t)end;
+    last->matched = matched;
     return true;
 }
 
@@ -176,45 +208,55 @@ static weft_status match_failed(int error) {
                      (const char *)text);
 }
 
-/* Cuts [begin, end) by one pattern; each match and each gap becomes a piece. */
-static weft_status cut_piece(const pcre2_code *code, const unsigned char *text, size_t begin,
+static int match_at(const pcre2_code *code, const unsigned char *text, size_t n, size_t from,
+                    weft_cuts *c) {
+    int r = pcre2_match(code, text, n, from, PCRE2_NO_UTF_CHECK, c->match, c->context);
+    if (r == PCRE2_ERROR_JIT_STACKLIMIT)
+        r = pcre2_match(code, text, n, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, c->match,
+                        c->context);
+    return r;
+}
+
+/* Cuts [begin, end) by one pattern. */
+static weft_status cut_piece(const weft_pretok_rule *rule, const unsigned char *text, size_t begin,
                              size_t end, weft_cuts *c) {
-    size_t n = end - begin, from = 0, done = 0;
-    while (from < n) {
-        int r = pcre2_match(code, text + begin, n, from, PCRE2_NO_UTF_CHECK, c->match, c->context);
-        if (r == PCRE2_ERROR_JIT_STACKLIMIT)
-            r = pcre2_match(code, text + begin, n, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-                            c->match, c->context);
+    const unsigned char *piece = text + begin;
+    size_t n = end - begin, from = 0, done = 0, first = c->n_other;
+    bool fits = true;
+    while (fits && from < n) {
+        int r = match_at(rule->code, piece, n, from, c);
         if (r == PCRE2_ERROR_NOMATCH)
             break;
         if (r < 0)
             return match_failed(r);
         const PCRE2_SIZE *range = pcre2_get_ovector_pointer(c->match);
         if (range[1] <= range[0]) { /* an empty match cuts where it stands */
-            if (range[0] > done && !push_end(c, begin + range[0]))
-                return weft_fail(WEFT_E_MEMORY, "pre-tokeniser: no memory");
-            done = range[0] > done ? range[0] : done;
-            from = (range[0] > from ? range[0] : from) + 1;
-            while (from < n && (text[begin + from] & 0xc0) == 0x80)
+            size_t at = range[0];
+            if (at > done && at < n) {
+                fits = emit(rule, c, first, begin + done, begin + at, false);
+                done = at;
+            }
+            from = (at > from ? at : from) + 1;
+            while (from < n && (piece[from] & 0xc0) == 0x80)
                 from++;
             continue;
         }
-        if ((range[0] > done && !push_end(c, begin + range[0])) || !push_end(c, begin + range[1]))
-            return weft_fail(WEFT_E_MEMORY, "pre-tokeniser: no memory");
+        fits = emit(rule, c, first, begin + done, begin + range[0], false) &&
+               emit(rule, c, first, begin + range[0], begin + range[1], true);
         from = done = range[1];
     }
-    if (done < n && !push_end(c, end))
+    if (!fits || !emit(rule, c, first, begin + done, end, false))
         return weft_fail(WEFT_E_MEMORY, "pre-tokeniser: no memory");
     return WEFT_OK;
 }
 
 static void swap(weft_cuts *c) {
-    uint32_t *ends = c->ends;
+    weft_cut *cuts = c->cuts;
     size_t room = c->room;
-    c->ends = c->other;
+    c->cuts = c->other;
     c->room = c->other_room;
     c->n = c->n_other;
-    c->other = ends;
+    c->other = cuts;
     c->other_room = room;
     c->n_other = 0;
 }
@@ -222,14 +264,13 @@ static void swap(weft_cuts *c) {
 weft_status weft_pretok_cut(const weft_pretok *p, const unsigned char *text, size_t n_bytes,
                             weft_cuts *c) {
     c->n_other = 0;
-    if (!push_end(c, n_bytes))
+    if (n_bytes && !push(c, 0, n_bytes, false))
         return weft_fail(WEFT_E_MEMORY, "pre-tokeniser: no memory");
     swap(c);
     for (int i = 0; i < p->n; i++) {
         weft_status status = prepare(p, c);
-        size_t begin = 0;
-        for (size_t j = 0; status == WEFT_OK && j < c->n; begin = c->ends[j], j++)
-            status = cut_piece(p->patterns[i], text, begin, c->ends[j], c);
+        for (size_t j = 0; status == WEFT_OK && j < c->n; j++)
+            status = cut_piece(&p->rules[i], text, c->cuts[j].begin, c->cuts[j].end, c);
         if (status != WEFT_OK)
             return status;
         swap(c);
@@ -238,7 +279,7 @@ weft_status weft_pretok_cut(const weft_pretok *p, const unsigned char *text, siz
 }
 
 void weft_cuts_free(weft_cuts *c) {
-    weft_dealloc(c->a, c->ends, c->room * sizeof *c->ends);
+    weft_dealloc(c->a, c->cuts, c->room * sizeof *c->cuts);
     weft_dealloc(c->a, c->other, c->other_room * sizeof *c->other);
     pcre2_match_data_free(c->match);
     pcre2_match_context_free(c->context);

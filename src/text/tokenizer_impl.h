@@ -15,9 +15,11 @@
 #define WEFT_TEXT_MAX ((size_t)1 << 29)
 
 typedef enum weft_scheme {
-    WEFT_SCHEME_BYTES, /* byte-level BPE: symbols start as bytes, merges by rank (gpt2) */
-    WEFT_SCHEME_CHARS, /* BPE over characters with byte fallback, merges by rank (gemma4) */
-    WEFT_SCHEME_SCORES /* SentencePiece BPE: the best-scored neighbouring pair first (llama) */
+    WEFT_SCHEME_BYTES,    /* byte-level BPE: symbols start as bytes, merges by rank (gpt2) */
+    WEFT_SCHEME_CHARS,    /* BPE over characters with byte fallback, merges by rank (gemma4) */
+    WEFT_SCHEME_SCORES,   /* SentencePiece BPE: the best-scored neighbouring pair first (llama) */
+    WEFT_SCHEME_UNIGRAM,  /* the most probable pieces (Kudo 2018; t5) */
+    WEFT_SCHEME_WORDPIECE /* the longest piece first, words begin with ▁ (bert) */
 } weft_scheme;
 
 /* As in the GGUF key tokenizer.ggml.token_type. */
@@ -49,6 +51,47 @@ typedef struct weft_strings {
     size_t *ends; /* [n] end offset of string i */
 } weft_strings;
 
+/* ---- Normalising ---- */
+
+typedef struct weft_charsmap {
+    unsigned char *data; /* as in the file: the trie's size, the trie, the replacements */
+    size_t bytes, n_units, n_strings;
+} weft_charsmap;
+
+typedef enum weft_normalizer_kind {
+    WEFT_NORM_NFC,
+    WEFT_NORM_NFD,
+    WEFT_NORM_NFKC,
+    WEFT_NORM_NFKD,
+    WEFT_NORM_LOWERCASE,
+    WEFT_NORM_STRIP_ACCENTS, /* non-spacing marks go */
+    WEFT_NORM_STRIP,         /* spaces at both ends, as `left` and `right` say */
+    WEFT_NORM_SQUEEZE,       /* runs of U+0020 become one */
+    WEFT_NORM_REPLACE,       /* `from` by `to`; a pattern if `pattern` has one */
+    WEFT_NORM_PREPEND,       /* `to`, unless the text is empty */
+    WEFT_NORM_NMT,           /* SentencePiece's rules for control characters and odd spaces */
+    WEFT_NORM_CHARSMAP,
+    WEFT_NORM_BERT_CLEAN, /* control characters go, spaces become U+0020 */
+    WEFT_NORM_BERT_HAN,   /* spaces around Han characters */
+} weft_normalizer_kind;
+
+typedef struct weft_normalizer_step {
+    weft_normalizer_kind kind;
+    bool left, right;
+    bool graphemes;      /* CHARSMAP: as Hugging Face reads it, cluster by cluster */
+    weft_bytes from, to; /* REPLACE, PREPEND */
+    weft_pretok pattern;
+    weft_charsmap map;
+} weft_normalizer_step;
+
+#define WEFT_NORMALIZER_STEPS 16
+typedef struct weft_normalizer {
+    weft_normalizer_step *steps; /* [n] of room WEFT_NORMALIZER_STEPS; NULL: none */
+    size_t n;
+} weft_normalizer;
+
+/* ---- The vocabulary ---- */
+
 /* String → lowest id, open addressing. The tag is part of the hash: strings are compared only where
  * it fits. */
 typedef struct weft_id_slot {
@@ -71,7 +114,7 @@ typedef struct weft_merge_map {
     size_t n_slots; /* a power of two, 0: none */
 } weft_merge_map;
 
-/* A trie of added tokens: first child and next sibling, the root's children in a table. */
+/* A trie: first child and next sibling, the root's children in a table. */
 typedef struct weft_trie_node {
     uint32_t child, next; /* 0: none */
     int32_t id;           /* -1: no token ends here */
@@ -100,7 +143,7 @@ struct weft_tokenizer {
     uint64_t seed;        /* of the hashes */
     weft_id_map ids;
     weft_merge_map merges;
-    weft_trie trie;
+    weft_trie trie;        /* of added tokens */
     int32_t byte_ids[256]; /* the token of one byte, -1: none */
     int32_t bos, eos, unk; /* -1: none */
     bool adds_bos, adds_eos;
@@ -108,10 +151,16 @@ struct weft_tokenizer {
     bool ignore_merges;      /* a piece that is a token is not merged up */
     bool space_at_start;     /* a space is put in front of the text … */
     bool space_at_fragments; /* … and after each added token */
+    bool space_once;         /* … unless the text begins with one */
     bool drops_space;        /* decoding drops the first space */
     bool newlines_alone;     /* no token holds a newline beside another character */
     bool joins_mark[256];    /* some token holds this byte in front of a ▁ */
+    bool marks_spaces;       /* a space is written as ▁ */
+    weft_normalizer normalizer;
     weft_pretok pre;
+    float *scores;       /* [n] UNIGRAM: log-probabilities */
+    float lowest;        /* of the scores */
+    weft_trie pieces;    /* UNIGRAM: what text is cut into */
     char *chat_template; /* or NULL */
     size_t template_bytes;
 };
@@ -143,6 +192,11 @@ int32_t weft_vocab_find(const weft_tokenizer *t, const void *key, size_t n_bytes
 /* Differs from run to run. */
 uint64_t weft_vocab_hash(const weft_tokenizer *t, const unsigned char *s, size_t n);
 const weft_merge *weft_merges_find(const weft_tokenizer *t, int32_t left, int32_t right);
+uint32_t weft_trie_child(const weft_trie *trie, uint32_t node, unsigned char byte); /* 0: none */
+/* Of equal strings the first counts. False: no memory. */
+bool weft_trie_add(const weft_allocator *a, weft_trie *trie, const unsigned char *s, size_t n,
+                   int32_t id);
+void weft_trie_free(const weft_allocator *a, weft_trie *trie);
 /* The longest added token at the start of `text`; -1: none. */
 int32_t weft_trie_match(const weft_tokenizer *t, const unsigned char *text, size_t n, bool special,
                         size_t *n_bytes);
@@ -181,4 +235,11 @@ typedef struct weft_merger {
 weft_status weft_merge_piece(weft_merger *m, const unsigned char *piece, size_t n_bytes,
                              weft_ids *out);
 void weft_merger_free(weft_merger *m);
+
+/* ---- unigram.c, wordpiece.c: the ids of normalised text appended to `out` ---- */
+
+weft_status weft_unigram_encode(const weft_tokenizer *t, const unsigned char *text, size_t n_bytes,
+                                weft_ids *out);
+weft_status weft_wordpiece_encode(const weft_tokenizer *t, const unsigned char *text,
+                                  size_t n_bytes, weft_ids *out);
 #endif

@@ -1,7 +1,7 @@
 /* The vocabulary of a tokeniser while it is built, and looking tokens up in it. */
 #include <string.h>
 #include "base/clock.h"
-#include "text/tokenizer_impl.h"
+#include "text/normalizer.h"
 #include "text/utf8.h"
 
 #define SPACE_MARK "\xe2\x96\x81" /* U+2581, SentencePiece's space */
@@ -54,7 +54,9 @@ static bool make_tables(weft_tokenizer *t) {
     t->flags = weft_alloc_zeroed(&t->a, n);
     t->eog = weft_alloc_zeroed(&t->a, weft_size_of(n, sizeof *t->eog));
     t->ranks = weft_alloc_zeroed(&t->a, weft_size_of(n, sizeof *t->ranks));
-    if (!t->keys.ends || !t->plain.ends || !t->types || !t->flags || !t->eog || !t->ranks)
+    t->scores = weft_alloc_zeroed(&t->a, weft_size_of(n, sizeof *t->scores));
+    if (!t->keys.ends || !t->plain.ends || !t->types || !t->flags || !t->eog || !t->ranks ||
+        !t->scores)
         return false;
     memset(t->types, WEFT_TOKEN_NORMAL, n);
     return true;
@@ -104,7 +106,10 @@ void weft_tokenizer_destroy(weft_tokenizer *t) {
     weft_dealloc(&t->a, t->ranks, n * sizeof *t->ranks);
     weft_dealloc(&t->a, t->ids.slots, t->ids.n_slots * sizeof *t->ids.slots);
     weft_dealloc(&t->a, t->merges.slots, t->merges.n_slots * sizeof *t->merges.slots);
-    weft_dealloc(&t->a, t->trie.nodes, t->trie.room * sizeof *t->trie.nodes);
+    weft_dealloc(&t->a, t->scores, n * sizeof *t->scores);
+    weft_trie_free(&t->a, &t->trie);
+    weft_trie_free(&t->a, &t->pieces);
+    weft_normalizer_free(&t->a, &t->normalizer);
     weft_dealloc(&t->a, t->chat_template, t->template_bytes + 1);
     weft_allocator a = t->a;
     weft_dealloc(&a, t, sizeof *t);
@@ -338,51 +343,6 @@ weft_status weft_merges_add(weft_tokenizer *t, uint32_t rank, const char *left, 
 
 /* ---- The trie of added tokens ---- */
 
-static uint32_t trie_new(weft_tokenizer *t, unsigned char byte) {
-    weft_trie *trie = &t->trie;
-    if (trie->n == trie->room) {
-        size_t room = trie->room ? trie->room * 2 : 256;
-        weft_trie_node *grown = room < UINT32_MAX
-                                    ? weft_realloc(&t->a, trie->nodes, trie->room * sizeof *grown,
-                                                   weft_size_of(room, sizeof *grown))
-                                    : NULL;
-        if (!grown)
-            return 0;
-        trie->nodes = grown;
-        trie->room = room;
-        if (trie->n == 0)
-            trie->n = 1; /* node 0 means none */
-    }
-    trie->nodes[trie->n] = (weft_trie_node){0, 0, -1, byte};
-    return (uint32_t)trie->n++;
-}
-
-static uint32_t trie_child(const weft_trie *trie, uint32_t node, unsigned char byte) {
-    uint32_t c = trie->nodes[node].child;
-    while (c && trie->nodes[c].byte != byte)
-        c = trie->nodes[c].next;
-    return c;
-}
-
-static bool trie_add(weft_tokenizer *t, int32_t id, const unsigned char *s, size_t n) {
-    uint32_t node = t->trie.first[s[0]];
-    if (!node && !(node = t->trie.first[s[0]] = trie_new(t, s[0])))
-        return false;
-    for (size_t i = 1; i < n; i++) {
-        uint32_t child = trie_child(&t->trie, node, s[i]);
-        if (!child) {
-            if (!(child = trie_new(t, s[i])))
-                return false;
-            t->trie.nodes[child].next = t->trie.nodes[node].child;
-            t->trie.nodes[node].child = child;
-        }
-        node = child;
-    }
-    if (t->trie.nodes[node].id < 0)
-        t->trie.nodes[node].id = id;
-    return true;
-}
-
 bool weft_token_is_special(const weft_tokenizer *t, int32_t id) {
     return t->types[id] == WEFT_TOKEN_CONTROL || t->types[id] == WEFT_TOKEN_UNKNOWN;
 }
@@ -399,7 +359,7 @@ int32_t weft_trie_match(const weft_tokenizer *t, const unsigned char *text, size
         }
         if (i == n)
             break;
-        node = trie_child(&t->trie, node, text[i]);
+        node = weft_trie_child(&t->trie, node, text[i]);
     }
     return best;
 }
@@ -466,8 +426,14 @@ weft_status weft_vocab_finish(weft_tokenizer *t) {
         /* Added tokens are matched in the text as it came: with spaces, not with marks. */
         if (added && t->scheme != WEFT_SCHEME_BYTES)
             key = weft_strings_get(&t->plain, id, &n);
-        if (added && n && in_rows(t, id) && !trie_add(t, id, (const unsigned char *)key, n))
+        const unsigned char *bytes = (const unsigned char *)key;
+        if (added && n && in_rows(t, id) && !weft_trie_add(&t->a, &t->trie, bytes, n, id))
             return weft_fail(WEFT_E_MEMORY, "tokenizer: no memory");
+        if (t->scheme == WEFT_SCHEME_UNIGRAM && type == WEFT_TOKEN_NORMAL && n && in_rows(t, id)) {
+            if (!weft_trie_add(&t->a, &t->pieces, bytes, n, id))
+                return weft_fail(WEFT_E_MEMORY, "tokenizer: no memory");
+            t->lowest = t->scores[id] < t->lowest ? t->scores[id] : t->lowest;
+        }
     }
     return WEFT_OK;
 }

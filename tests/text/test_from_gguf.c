@@ -105,8 +105,8 @@ static void merges_of_known_pieces(void **state) {
 static void unknown_names(void **state) {
     (void)state;
     weft_metadata *m = new_metadata();
-    put_string(m, "tokenizer.ggml.model", "bert");
-    expect_refused(m, NULL, -1, WEFT_E_UNSUPPORTED, "bert");
+    put_string(m, "tokenizer.ggml.model", "rwkv");
+    expect_refused(m, NULL, -1, WEFT_E_UNSUPPORTED, "rwkv");
     expect_refused(byte_metadata(), "nosuch", -1, WEFT_E_UNSUPPORTED, "nosuch");
     expect_refused(byte_metadata(), "gpt", -1, WEFT_E_UNSUPPORTED, "\"gpt\"");
     expect_refused(byte_metadata(), "", -1, WEFT_E_UNSUPPORTED, "\"\"");

@@ -167,15 +167,33 @@ static void refused_by_name(void **state) {
         {"", "tokenizer.json", WEFT_E_FORMAT},
         {"[]", "tokenizer.json", WEFT_E_FORMAT},
         {"{}", "model", WEFT_E_FORMAT},
-        {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}", "Unigram", WEFT_E_UNSUPPORTED},
-        {"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{}}}", "WordPiece", WEFT_E_UNSUPPORTED},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":[],\"merges\":[]}}", "vocab", WEFT_E_FORMAT},
-        {"{\"normalizer\":{\"type\":\"Lowercase\"}," BYTE_LEVEL MODEL "}", "Lowercase",
+        {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{}}}", "WordLevel", WEFT_E_UNSUPPORTED},
+        {"{\"model\":{\"type\":\"Unigram\",\"vocab\":{}}}", "vocab", WEFT_E_FORMAT},
+        {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}", "tokens", WEFT_E_FORMAT},
+        {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}", "score", WEFT_E_FORMAT},
+        {"{\"model\":{\"type\":\"Unigram\",\"unk_id\":1,\"vocab\":[[\"a\",0]]}}", "unk_id",
+         WEFT_E_FORMAT},
+        {"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{}}}", "BertPreTokenizer",
          WEFT_E_UNSUPPORTED},
+        {"{\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"model\":{\"type\":\"WordPiece\","
+         "\"max_input_chars_per_word\":9,\"vocab\":{\"a\":0}}}",
+         "max_input_chars_per_word", WEFT_E_UNSUPPORTED},
+        {"{\"model\":{\"type\":\"BPE\",\"vocab\":[],\"merges\":[]}}", "vocab", WEFT_E_FORMAT},
+        {"{\"normalizer\":{\"type\":\"Uppercase\"}," BYTE_LEVEL MODEL "}", "Uppercase",
+         WEFT_E_UNSUPPORTED},
+        {"{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Replace\","
+         "\"pattern\":"
+         "{\"String\":\" \"},\"content\":\"\xe2\x96\x81\"},{\"type\":\"NFC\"}]}," MODEL "}",
+         "NFC", WEFT_E_UNSUPPORTED},
+        {"{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAAAAAA\"}," MODEL
+         "}",
+         "character map", WEFT_E_FORMAT},
+        {"{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"*\"}," MODEL "}",
+         "base64", WEFT_E_FORMAT},
         {"{\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}," MODEL "}", "BertPreTokenizer",
          WEFT_E_UNSUPPORTED},
         {"{" BYTE_LEVEL "\"post_processor\":{\"type\":\"RobertaProcessing\"}," MODEL "}",
-         "RobertaProcessing", WEFT_E_UNSUPPORTED},
+         "RobertaProcessing", WEFT_E_FORMAT},
         {"{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
          "\"decoder\":{\"type\":\"CTC\"}," MODEL "}",
          "CTC", WEFT_E_UNSUPPORTED},
@@ -276,6 +294,46 @@ static void mutations(void **state) {
     }
 }
 
+/* Maps of random bytes: refused, or walked without leaving them. */
+static void damaged_character_maps(void **state) {
+    (void)state;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char text[] = "abc \xc3\xa9\xe2\x96\x81 \xf0\x9f\x99\x82 zz\xff";
+    unsigned random = 5, opened = 0;
+    for (int round = 0; round < 3000; round++) {
+        char map[512], whole[1024];
+        size_t n = 8 + (size_t)(round % 32) * 3 * 4; /* a multiple of three bytes: no padding */
+        n = n / 12 * 16;
+        n = n ? n : 16;
+        for (size_t i = 0; i < n; i++) {
+            random = random * 1664525u + 1013904223u;
+            map[i] = digits[random >> 26];
+        }
+        memcpy(map, "EAAA", 4); /* a trie of 16 bytes */
+        memcpy(map + 4, round % 2 ? "AA" : "A", round % 2 ? 2 : 1);
+        map[n - 1] = map[n - 2] = 'A'; /* ends in a NUL */
+        map[n] = 0;
+        snprintf(whole, sizeof whole,
+                 "{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"%s\"}," MODEL
+                 "}",
+                 map);
+        weft_tokenizer *t = NULL;
+        weft_status status =
+            weft_tokenizer_from_json(engine, whole, strlen(whole), NULL, NULL, -1, &t);
+        assert_true(status == WEFT_OK || status == WEFT_E_FORMAT);
+        if (t) {
+            int32_t *ids;
+            size_t n_ids;
+            opened++;
+            if (!weft_tokenize(t, text, sizeof text - 1, (weft_tokenize_options){true, true}, &ids,
+                               &n_ids))
+                weft_tokens_free(t, ids, n_ids);
+        }
+        weft_tokenizer_release(&t);
+    }
+    assert_true(opened > 100);
+}
+
 /* Texts and ids of the reference models. */
 static void reference_folders(void **state) {
     (void)state;
@@ -337,6 +395,7 @@ int main(void) {
         cmocka_unit_test(refused_by_name),
         cmocka_unit_test(pattern_bomb),
         cmocka_unit_test(mutations),
+        cmocka_unit_test(damaged_character_maps),
         cmocka_unit_test(reference_folders),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -14,12 +14,14 @@ static void cut(const char *name, const char *text, char *out) {
     assert_weft_ok(weft_pretok_cut(&p, (const unsigned char *)text, strlen(text), &cuts));
     size_t begin = 0, at = 0;
     for (size_t i = 0; i < cuts.n; i++) {
-        assert_true(cuts.ends[i] > begin); /* no empty piece, none out of order */
+        const weft_cut *c = &cuts.cuts[i];
+        assert_true(c->end > begin); /* no empty piece, none out of order, nothing between them */
+        assert_int_equal(c->begin, begin);
         if (i)
             out[at++] = '|';
-        memcpy(out + at, text + begin, cuts.ends[i] - begin);
-        at += cuts.ends[i] - begin;
-        begin = cuts.ends[i];
+        memcpy(out + at, text + begin, c->end - begin);
+        at += c->end - begin;
+        begin = c->end;
     }
     assert_int_equal(begin, strlen(text)); /* nothing is lost */
     out[at] = 0;

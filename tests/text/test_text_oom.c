@@ -50,8 +50,26 @@ static const char json[] =
     "true}],\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a "
     "b\"]}}";
 
+static const char wordpiece[] =
+    "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":"
+    "\"BertPreTokenizer\"},\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"?\",\"vocab\":{\"?\":"
+    "0,"
+    "\"a\":1,\"##b\":2}}}";
+/* The map (a trie that maps nothing) and all kinds of steps. */
+static const char unigram[] =
+    "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Precompiled\","
+    "\"precompiled_charsmap\":\"BAAAAAAAAAAA\"},{\"type\":\"NFKD\"},{\"type\":\"Replace\","
+    "\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"x\"},{\"type\":\"Replace\",\"pattern\":"
+    "{\"String\":\"e\"},\"content\":\"ee\"},{\"type\":\"Strip\"},{\"type\":\"Prepend\",\"prepend\":"
+    "\"y\"}]},\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\"},"
+    "\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"a\",-1],[\"the\",-2]]}}";
+
+static const char *json_of(int kind) {
+    return kind == 3 ? json : kind == 4 ? wordpiece : kind == 5 ? unigram : NULL;
+}
+
 static weft_metadata *metadata_of(int kind) {
-    if (kind == 3) {
+    if (json_of(kind)) {
         weft_metadata *m = new_metadata();
         put_string(m, "tokenizer_config.chat_template", chatml);
         return m;
@@ -63,8 +81,9 @@ static weft_metadata *metadata_of(int kind) {
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         bool done = false;
+        const char *text = json_of(kind);
         weft_metadata *m = metadata_of(kind);
         for (size_t k = 0; !done; k++) {
             assert_true(k < 3000);
@@ -75,8 +94,8 @@ static void every_allocation_may_fail(void **state) {
             weft_tokenizer *t = NULL;
             r.left = k;
             weft_status status =
-                kind == 3 ? weft_tokenizer_from_json(engine, json, strlen(json), m, NULL, -1, &t)
-                          : weft_tokenizer_from_gguf(engine, m, kind == 1 ? "qwen2" : NULL, -1, &t);
+                text ? weft_tokenizer_from_json(engine, text, strlen(text), m, NULL, -1, &t)
+                     : weft_tokenizer_from_gguf(engine, m, kind == 1 ? "qwen2" : NULL, -1, &t);
             if (status == WEFT_OK)
                 status = use(t);
             if (status != WEFT_OK && status != WEFT_E_MEMORY)

@@ -111,6 +111,48 @@ static void known_failures(void **state) {
     weft_tokenizer_release(&t);
 }
 
+static weft_tokenizer *open_json(const char *path) {
+    weft_mapping file;
+    weft_tokenizer *t = NULL;
+    assert_weft_ok(weft_file_map(path, &file));
+    assert_weft_ok(weft_tokenizer_from_json(engine, (const char *)file.data, file.size_bytes, NULL,
+                                            NULL, -1, &t));
+    weft_file_unmap(&file);
+    return t;
+}
+
+/* Small tokenisers of tests/data, against the ids that their own libraries give. */
+static void small_tokenizers(void **state) {
+    (void)state;
+    static const char *const names[] = {
+        "wordpiece-cased.json", "wordpiece-uncased.json",   "bpe-words.json",
+        "unigram-bytes.json",   "unigram-precompiled.json", "unigram-spm.gguf",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[512];
+        weft_mapping cases;
+        bool gguf = strstr(names[i], ".gguf");
+        snprintf(path, sizeof path, WEFT_TEST_DATA "/tokenizers/%s", names[i]);
+        weft_tokenizer *t = gguf ? open_file(path) : open_json(path);
+        strcpy(strrchr(path, '.'), ".cases");
+        assert_weft_ok(weft_file_map(path, &cases));
+        const char *at = (const char *)cases.data, *end = at + cases.size_bytes;
+        size_t n_cases = 0;
+        for (const char *stop; at < end; at = stop + 1, n_cases++) {
+            stop = memchr(at, '\n', (size_t)(end - at));
+            weft_json *line = line_json(at, (size_t)(stop - at));
+            size_t n_text = 0;
+            const char *text = weft_json_string(weft_json_get(line, "text"), &n_text);
+            if (!same_ids(t, text, n_text, !gguf, weft_json_get(line, "ids")))
+                fail_msg("%s: other ids for %.*s", names[i], (int)(stop - at), at);
+            weft_json_free(&line);
+        }
+        assert_true(n_cases > 20);
+        weft_file_unmap(&cases);
+        weft_tokenizer_release(&t);
+    }
+}
+
 static int set_up(void **state) {
     (void)state;
     engine = make_engine(NULL);
@@ -127,10 +169,16 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        VOCABULARY("gpt-2"),        VOCABULARY("llama-bpe"),
-        VOCABULARY("llama-spm"),    VOCABULARY("phi-3"),
-        VOCABULARY("gemma-4"),      VOCABULARY("falcon"),
-        VOCABULARY("deepseek-llm"), cmocka_unit_test(known_failures),
+        VOCABULARY("gpt-2"),
+        VOCABULARY("llama-bpe"),
+        VOCABULARY("llama-spm"),
+        VOCABULARY("phi-3"),
+        VOCABULARY("gemma-4"),
+        VOCABULARY("falcon"),
+        VOCABULARY("deepseek-llm"),
+        VOCABULARY("bert-bge"),
+        cmocka_unit_test(known_failures),
+        cmocka_unit_test(small_tokenizers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
