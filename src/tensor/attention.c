@@ -14,6 +14,8 @@
 #define TILE_QUERIES 96                  /* query rows times heads that share a block */
 #define TILE_FLOATS 32768                /* their queries and sums, for a level-2 cache */
 #define FEW_QUERIES 16                   /* a tile: as in decoding */
+#define DIRECT_QUERIES 8                 /* for fewer, laying keys out costs more than it brings */
+#define MERGED_BLOCKS 32                 /* at a time */
 #define PARTIAL_BYTES ((size_t)16 << 20) /* more of them cost more than they bring */
 #define SPLIT_BLOCKS 4                   /* a shorter history is not worth a second loop */
 
@@ -26,6 +28,16 @@ static void finish(const attn_job *j, size_t row, size_t head, const float *acc,
         y[i] = seen ? acc[i] / sum : 0;
 }
 
+/* Has the block that is read after this one asked for meanwhile. */
+static void plan_ahead(const attn_job *j, const attn_tile *t, int32_t next, attn_work *w) {
+    w->ahead[0] = w->ahead[1] = NULL;
+    if (next >= t->end)
+        return;
+    size_t heads = (size_t)j->rows[t->row].blocks[next] * (size_t)j->params.block_size * j->n_kv;
+    w->ahead[0] = j->k + heads * j->k_head;
+    w->ahead[1] = j->v + heads * j->v_head;
+}
+
 static void one_tile(const attn_job *j, const attn_tile *t, size_t kv, attn_work *w) {
     size_t n_q = t->n * j->group, first, end;
     weft_attn_load_queries(j, t, kv, w);
@@ -35,6 +47,7 @@ static void one_tile(const attn_job *j, const attn_tile *t, size_t kv, attn_work
         w->sum[i] = 0;
     }
     for (int32_t b = t->first; b < t->end; b++) {
+        plan_ahead(j, t, b + 1, w);
         weft_attn_score_block(j, t, b, kv, w, &first, &end);
         for (size_t r = first, next; r < end; r = next) { /* rows that see none stay as they are */
             for (next = r; next < end && weft_attn_part_of(j, t->row + next, b).n > 0;)
@@ -44,7 +57,7 @@ static void one_tile(const attn_job *j, const attn_tile *t, size_t kv, attn_work
                            w->most + i, w->sum + i, w->factors + 2 * i);
             next += next == r;
         }
-        weft_attn_sum_values(j, t, b, w, first, end, w->factors, w->acc);
+        weft_attn_sum_values(j, t, b, kv, w, first, end, w->factors, w->acc);
     }
     for (size_t i = 0; i < n_q; i++) {
         size_t row = t->row + i / j->group;
@@ -73,7 +86,7 @@ static void one_partial(const attn_job *j, const attn_tile *t, size_t at, size_t
     weft_attn_load_queries(j, t, kv, w);
     int32_t block = t->first + (int32_t)at;
     weft_attn_score_block(j, t, block, kv, w, &first, &end);
-    weft_attn_sum_values(j, t, block, w, first, end, NULL, w->acc);
+    weft_attn_sum_values(j, t, block, kv, w, first, end, NULL, w->acc);
     float *to = partial_of(j, kv, at, t->row);
     for (size_t i = first * j->group; i < end * j->group; i++) {
         float *state = to + i * j->state_floats;
@@ -81,20 +94,6 @@ static void one_partial(const attn_job *j, const attn_tile *t, size_t at, size_t
         state[j->dim_v] = w->block_most[i];
         state[j->dim_v + 1] = w->block_sum[i];
     }
-}
-
-static void plan_ahead(const attn_job *j, const attn_tile *t, size_t at, attn_work *w) {
-    w->ahead[0] = w->ahead[1] = NULL;
-    w->slice = 0;
-    w->n_slices = 4 * j->kv_an_item;
-    if (at >= (size_t)(t->end - t->first) || j->kv_an_item != j->n_kv)
-        return;
-    size_t size = (size_t)j->params.block_size;
-    size_t block = (size_t)j->rows[t->row].blocks[t->first + (int32_t)at];
-    w->ahead_bytes[0] = size * j->n_kv * j->k_head;
-    w->ahead_bytes[1] = size * j->n_kv * j->v_head;
-    w->ahead[0] = j->k + block * w->ahead_bytes[0];
-    w->ahead[1] = j->v + block * w->ahead_bytes[1];
 }
 
 static void run_blocks(void *ctx, size_t begin, size_t end, int thread) {
@@ -106,10 +105,27 @@ static void run_blocks(void *ctx, size_t begin, size_t end, int thread) {
         size_t at = i / parts % j->n_blocks, kv = i % parts * j->kv_an_item;
         if (at >= (size_t)(t->end - t->first))
             continue;
-        plan_ahead(j, t, i + 1 < end ? at + 1 : SIZE_MAX, &w);
+        plan_ahead(j, t, i + 1 < end ? t->first + (int32_t)at + 1 : t->end, &w);
         for (size_t n = 0; n < j->kv_an_item; n++)
             one_partial(j, t, at, kv + n, &w);
     }
+}
+
+/* The partials of consecutive blocks of one query into its state, in order. */
+static void merge_blocks(const attn_job *j, const float *state, size_t n, float *most, float *sum,
+                         float *y) {
+    size_t step = j->n_rows * j->group * j->state_floats;
+    float factors[2 * MERGED_BLOCKS];
+    for (size_t b = 0; b < n; b++) {
+        float block_most = state[b * step + j->dim_v], m = block_most > *most ? block_most : *most;
+        factors[2 * b] = *most - m;
+        factors[2 * b + 1] = block_most - m;
+        *most = m;
+    }
+    j->kernels->exp(factors, 2 * n, factors);
+    for (size_t b = 0; b < n; b++)
+        *sum = fmaf(state[b * step + j->dim_v + 1], factors[2 * b + 1], *sum * factors[2 * b]);
+    j->kernels->attn_merge(state, step, n, factors, j->dim_v, y);
 }
 
 static void run_merges(void *ctx, size_t begin, size_t end, int thread) {
@@ -120,13 +136,11 @@ static void run_merges(void *ctx, size_t begin, size_t end, int thread) {
         attn_span s = weft_attn_visible(j, row);
         float *y = j->y + i * j->dim_v, most = -INFINITY, sum = 0;
         memset(y, 0, j->dim_v * sizeof *y);
-        for (int32_t b = s.first; b < s.end; b++) {
+        for (int32_t b = s.first; b < s.end; b += MERGED_BLOCKS) {
             size_t at = (size_t)(b - j->tiles[j->tile_of[row]].first);
             const float *state = partial_of(j, kv, at, row) + head % j->group * j->state_floats;
-            float factors[2];
-            weft_attn_join(j->kernels, 1, &state[j->dim_v], &state[j->dim_v + 1], &most, &sum,
-                           factors);
-            j->kernels->attn_merge(state, factors, j->dim_v, y);
+            size_t n = s.end - b < MERGED_BLOCKS ? (size_t)(s.end - b) : MERGED_BLOCKS;
+            merge_blocks(j, state, n, &most, &sum, y);
         }
         finish(j, row, head, y, sum, s.end > 0);
     }
@@ -202,6 +216,7 @@ static bool plan(weft_scope *s, attn_job *j, size_t threads, bool *split) {
         j->n_blocks >= SPLIT_BLOCKS && (few || (threads > 1 && j->n_tiles * j->n_kv < 4 * threads));
     if (*split)
         cut_tiles(j, most);
+    j->few = j->tile_rows * j->group <= DIRECT_QUERIES;
     j->state_floats = weft_attn_lanes_up(j->dim_v + 2);
     size_t partials = weft_size_of(weft_size_of(weft_size_of(j->n_rows, j->n_head), j->n_blocks),
                                    j->state_floats * sizeof *j->partials);

@@ -34,16 +34,16 @@ size_t weft_attn_lanes_up(size_t n) {
 
 size_t weft_attn_work_floats(const attn_job *j) {
     size_t n_q = j->tile_rows * j->group;
-    return n_q * (j->dim16 + j->ld + j->dim_v16) + j->dim16 * j->ld +
-           (size_t)j->params.block_size * j->dim_v16 + weft_attn_lanes_up(6 * n_q);
+    size_t block = j->few ? 0 : j->dim16 * j->ld + (size_t)j->params.block_size * j->dim_v16;
+    return n_q * (j->dim16 + j->ld + j->dim_v16) + block + weft_attn_lanes_up(6 * n_q);
 }
 
 attn_work weft_attn_work_of(const attn_job *j, int thread) {
     size_t n_q = j->tile_rows * j->group;
     attn_work w = {.q = j->scratch + (size_t)thread * j->scratch_floats};
     w.keys = w.q + n_q * j->dim16;
-    w.values = w.keys + j->dim16 * j->ld;
-    w.scores = w.values + (size_t)j->params.block_size * j->dim_v16;
+    w.values = j->few ? w.keys : w.keys + j->dim16 * j->ld;
+    w.scores = j->few ? w.values : w.values + (size_t)j->params.block_size * j->dim_v16;
     w.acc = w.scores + n_q * j->ld;
     w.most = w.acc + n_q * j->dim_v16;
     w.sum = w.most + n_q;
@@ -51,18 +51,6 @@ attn_work weft_attn_work_of(const attn_job *j, int thread) {
     w.block_sum = w.block_most + n_q;
     w.factors = w.block_sum + n_q;
     return w;
-}
-
-/* A history is read from memory once, and no hardware sees where its next block lies: the block is
- * asked for a slice at a time, while this one is worked on. */
-static void fetch_ahead(attn_work *w) {
-    for (int i = 0; i < 2 && w->ahead[i] != NULL; i++) {
-        size_t from = w->ahead_bytes[i] * w->slice / w->n_slices / 64;
-        size_t end = w->ahead_bytes[i] * (w->slice + 1) / w->n_slices / 64;
-        for (size_t line = from; line < end; line++)
-            __builtin_prefetch(w->ahead[i] + line * 64, 0, 2);
-    }
-    w->slice++;
 }
 
 void weft_attn_load_queries(const attn_job *j, const attn_tile *t, size_t kv, const attn_work *w) {
@@ -74,6 +62,13 @@ void weft_attn_load_queries(const attn_job *j, const attn_tile *t, size_t kv, co
             memcpy(to, from, j->dim * sizeof *to);
             memset(to + j->dim, 0, (j->dim16 - j->dim) * sizeof *to);
         }
+}
+
+/* The first position of a block in the cache, one head: its key or its value. */
+static const unsigned char *row_of(const attn_job *j, const attn_tile *t, int32_t block, size_t kv,
+                                   int value) {
+    size_t at = (size_t)j->rows[t->row].blocks[block] * (size_t)j->params.block_size;
+    return value ? j->v + (at * j->n_kv + kv) * j->v_head : j->k + (at * j->n_kv + kv) * j->k_head;
 }
 
 void weft_attn_score_block(const attn_job *j, const attn_tile *t, int32_t block, size_t kv,
@@ -92,27 +87,51 @@ void weft_attn_score_block(const attn_job *j, const attn_tile *t, int32_t block,
     if (n == 0)
         return;
     const weft_kernels *k = j->kernels;
-    size_t at = (size_t)j->rows[t->row].blocks[block] * (size_t)j->params.block_size;
-    size_t k_row = j->n_kv * j->k_head, v_row = j->n_kv * j->v_head;
-    k->attn_keys(j->k_type, j->k + at * k_row + kv * j->k_head, k_row, j->dim, n, w->keys, j->ld);
-    fetch_ahead(w);
-    size_t from = *first * j->group;
-    k->attn_scores(w->q + from * j->dim16, (*end - *first) * j->group, j->dim, w->keys, j->ld, n,
-                   w->scores + from * j->ld);
-    fetch_ahead(w);
+    const unsigned char *keys = row_of(j, t, block, kv, 0);
+    size_t from = *first * j->group, n_q = (*end - *first) * j->group;
+    const float *q = w->q + from * j->dim16;
+    float *scores = w->scores + from * j->ld;
+    size_t k_row = j->n_kv * j->k_head;
+    if (j->few) {
+        k->attn_few_scores(j->k_type, q, n_q, j->dim, keys, k_row, n,
+                           w->ahead[0] ? w->ahead[0] + kv * j->k_head : NULL, scores, j->ld);
+    } else {
+        k->attn_keys(j->k_type, keys, k_row, j->dim, n, w->keys, j->ld);
+        k->attn_scores(q, n_q, j->dim, w->keys, j->ld, n, scores);
+    }
     for (size_t r = *first; r < *end; r++) {
         attn_part p = weft_attn_part_of(j, t->row + r, block);
         for (size_t i = r * j->group; i < (r + 1) * j->group && p.n > 0; i++)
             k->attn_softmax(w->scores + i * j->ld + p.low, p.n, j->params.scale, j->params.softcap,
                             &w->block_most[i], &w->block_sum[i]);
     }
-    fetch_ahead(w);
-    k->attn_rows(j->v_type, j->v + at * v_row + kv * j->v_head, v_row, j->dim_v, n, w->values);
-    fetch_ahead(w);
+    if (!j->few)
+        k->attn_rows(j->v_type, row_of(j, t, block, kv, 1), j->n_kv * j->v_head, j->dim_v, n,
+                     w->values);
 }
 
-void weft_attn_sum_values(const attn_job *j, const attn_tile *t, int32_t block, const attn_work *w,
-                          size_t first, size_t end, const float *factors, float *acc) {
+/* Queries [i, i + n_q), which see the same part of the block. */
+static void sum_part(const attn_job *j, const attn_tile *t, int32_t block, size_t kv,
+                     const attn_work *w, attn_part p, size_t i, size_t n_q, const float *factors,
+                     float *acc) {
+    const float *scores = w->scores + i * j->ld + p.low;
+    factors = factors != NULL ? factors + 2 * i : NULL;
+    acc += i * j->dim_v16;
+    if (j->few) {
+        size_t row = j->n_kv * j->v_head;
+        const unsigned char *ahead = w->ahead[1] ? w->ahead[1] + kv * j->v_head : NULL;
+        j->kernels->attn_few_values(j->v_type, scores, j->ld, n_q,
+                                    row_of(j, t, block, kv, 1) + p.low * row, row, j->dim_v, p.n,
+                                    ahead, factors, acc);
+    } else {
+        j->kernels->attn_values(scores, j->ld, n_q, w->values + p.low * j->dim_v16, j->dim_v, p.n,
+                                factors, acc);
+    }
+}
+
+void weft_attn_sum_values(const attn_job *j, const attn_tile *t, int32_t block, size_t kv,
+                          const attn_work *w, size_t first, size_t end, const float *factors,
+                          float *acc) {
     for (size_t r = first, next; r < end; r = next) {
         attn_part p = weft_attn_part_of(j, t->row + r, block);
         for (next = r + 1; next < end; next++) {
@@ -120,11 +139,8 @@ void weft_attn_sum_values(const attn_job *j, const attn_tile *t, int32_t block, 
             if (other.low != p.low || other.n != p.n)
                 break;
         }
-        size_t i = r * j->group;
         if (p.n > 0)
-            j->kernels->attn_values(w->scores + i * j->ld + p.low, j->ld, (next - r) * j->group,
-                                    w->values + p.low * j->dim_v16, j->dim_v, p.n,
-                                    factors ? factors + 2 * i : NULL, acc + i * j->dim_v16);
+            sum_part(j, t, block, kv, w, p, r * j->group, (next - r) * j->group, factors, acc);
     }
 }
 

@@ -27,6 +27,7 @@ typedef struct attn_job {
     weft_dtype k_type, v_type;
     size_t k_head, v_head;                          /* bytes of one head's row */
     size_t n_rows, n_head, n_kv, group, dim, dim_v; /* group: query heads a KV head */
+    bool few;                  /* no tile has queries enough to lay keys out for */
     size_t dim16, dim_v16, ld; /* rounded up to whole lanes; ld: the positions of a block */
     float *y;                  /* [n_rows, n_head * dim_v] */
     attn_tile *tiles;
@@ -43,13 +44,14 @@ typedef struct attn_job {
 /* A thread's memory for one tile of n_q = rows * group queries. */
 typedef struct attn_work {
     float *q;                      /* [n_q, dim16] */
-    float *keys, *values;          /* of a block, as the kernels want them */
+    float *keys, *values;          /* of a block, as the kernels want them; unused with few */
     float *scores;                 /* [n_q, ld] */
     float *acc, *most, *sum;       /* the state of each query: [n_q, dim_v16], [n_q], [n_q] */
     float *block_most, *block_sum; /* of the block alone */
     float *factors;                /* [n_q, 2] by which state and block are scaled */
-    const unsigned char *ahead[2]; /* keys and values of the block after this one; NULL: none */
-    size_t ahead_bytes[2], slice, n_slices;
+    /* Keys and values, all heads, of the block after this one; NULL: none. A history is read from
+     * memory once, and no hardware sees where its next block lies. */
+    const unsigned char *ahead[2];
 } attn_work;
 
 /* The positions of a block that a row sees: n from `low` on. */
@@ -74,13 +76,14 @@ attn_work weft_attn_work_of(const attn_job *j, int thread);
 void weft_attn_load_queries(const attn_job *j, const attn_tile *t, size_t kv, const attn_work *w);
 
 /* The rows [*first, *end) of the tile that see any of the block have their probabilities, largest
- * scores and sums afterwards, and the block's values are loaded. */
+ * scores and sums afterwards, and the block's values are loaded (with few: lie in the cache). */
 void weft_attn_score_block(const attn_job *j, const attn_tile *t, int32_t block, size_t kv,
                            attn_work *w, size_t *first, size_t *end);
 
 /* Probabilities times values of the rows [first, end), for each run of rows that see the same. */
-void weft_attn_sum_values(const attn_job *j, const attn_tile *t, int32_t block, const attn_work *w,
-                          size_t first, size_t end, const float *factors, float *acc);
+void weft_attn_sum_values(const attn_job *j, const attn_tile *t, int32_t block, size_t kv,
+                          const attn_work *w, size_t first, size_t end, const float *factors,
+                          float *acc);
 
 /* What an online softmax scales by: *most and *sum take in a block's. */
 void weft_attn_join(const weft_kernels *k, size_t n, const float *block_most,

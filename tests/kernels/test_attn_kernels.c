@@ -151,7 +151,7 @@ static void check_group(size_t n_q, size_t dim, size_t n) {
         for (size_t r = 0; r < n_q; r++) {
             float merged[MOST_DIM];
             memcpy(merged, acc[0] + r * dim16, dim * sizeof *merged);
-            variants[v]->attn_merge(acc[2] + r * dim16, factors + 2 * r, dim, merged);
+            variants[v]->attn_merge(acc[2] + r * dim16, dim16, 1, factors + 2 * r, dim, merged);
             assert_same_floats("attn_merge", variants[v]->isa, acc[1] + r * dim16, merged, dim);
         }
     }
@@ -165,6 +165,73 @@ static void test_groups(void **state) {
             check_group(1 + (d * 7 + n) % MOST_QUERIES, dims[d], counts[n]);
     for (size_t n_q = 1; n_q <= MOST_QUERIES; n_q++)
         check_group(n_q, 64, 64);
+}
+
+/* ---- Few queries, straight from the cache ---- */
+
+/* Scores and values are those of the laid-out block, in every variant and for every type. */
+static void check_few(weft_dtype dtype, size_t n_q, size_t dim, size_t n) {
+    const weft_kernels *scalar = weft_kernels_of(WEFT_ISA_SCALAR), *variants[WEFT_ISA_COUNT];
+    size_t n_variants = test_variants(variants), dim16 = lanes_up(dim);
+    cache c = random_cache(dtype, n, dim, n % 2);
+    variants[n_variants++] = scalar;
+    scalar->attn_keys(dtype, c.data, c.stride_bytes, dim, n, keys[0], LD);
+    scalar->attn_rows(dtype, c.data, c.stride_bytes, dim, n, rows[0]);
+    random_floats(q, n_q * dim16);
+    random_floats(p, n_q * LD);
+    random_floats(factors, 2 * n_q);
+    random_floats(acc[0], n_q * dim16);
+    memcpy(acc[1], acc[0], sizeof acc[0]);
+    for (size_t r = 0; r < n_q; r++)
+        for (size_t i = dim; i < dim16; i++)
+            q[r * dim16 + i] = 0;
+    scalar->attn_scores(q, n_q, dim, keys[0], LD, n, s[0]);
+    scalar->attn_values(p, LD, n_q, rows[0], dim, n, factors, acc[1]);
+    for (size_t v = 0; v < n_variants; v++) {
+        memcpy(acc[2], acc[0], sizeof acc[0]);
+        variants[v]->attn_few_scores(dtype, q, n_q, dim, c.data, c.stride_bytes, n,
+                                     v % 2 ? c.data : NULL, s[1], LD);
+        variants[v]->attn_few_values(dtype, p, LD, n_q, c.data, c.stride_bytes, dim, n,
+                                     v % 2 ? NULL : c.data, factors, acc[2]);
+        for (size_t r = 0; r < n_q; r++) {
+            assert_same_floats("attn_few_scores", variants[v]->isa, s[0] + r * LD, s[1] + r * LD,
+                               n);
+            assert_same_floats("attn_few_values", variants[v]->isa, acc[1] + r * dim16,
+                               acc[2] + r * dim16, dim);
+        }
+    }
+    free(c.data);
+}
+
+static void test_few(void **state) {
+    (void)state;
+    for (size_t t = 0; t < N_ITEMS(types); t++)
+        for (size_t d = 0; d < N_ITEMS(dims); d++)
+            for (size_t n = 0; n < N_ITEMS(counts); n++)
+                check_few(types[t], 1 + (d + 3 * n + t) % 9, dims[d], counts[n]);
+}
+
+/* Parts that are merged at once are those merged one by one. */
+static void test_merges(void **state) {
+    (void)state;
+    enum { PARTS = 7, STRIDE = 90 };
+    const weft_kernels *variants[WEFT_ISA_COUNT];
+    size_t n_variants = test_variants(variants);
+    static float parts[PARTS * STRIDE];
+    float scale[2 * PARTS], want[STRIDE], got[STRIDE];
+    random_floats(parts, PARTS * STRIDE);
+    random_floats(scale, 2 * PARTS);
+    variants[n_variants++] = weft_kernels_of(WEFT_ISA_SCALAR);
+    for (size_t n = 1; n <= STRIDE; n += 11)
+        for (size_t v = 0; v < n_variants; v++) {
+            for (size_t i = 0; i < STRIDE; i++)
+                got[i] = want[i] = (float)i;
+            for (size_t i = 0; i < n; i++)
+                for (size_t b = 0; b < PARTS; b++)
+                    want[i] = fmaf(parts[b * STRIDE + i], scale[2 * b + 1], want[i] * scale[2 * b]);
+            variants[v]->attn_merge(parts, STRIDE, PARTS, scale, n, got);
+            assert_same_floats("attn_merge", variants[v]->isa, want, got, STRIDE);
+        }
 }
 
 /* ---- Softmax of a block ---- */
@@ -268,7 +335,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loads),           cmocka_unit_test(test_groups),
         cmocka_unit_test(test_softmax),         cmocka_unit_test(test_softmax_of_nan),
-        cmocka_unit_test(test_sum_is_the_tree),
+        cmocka_unit_test(test_sum_is_the_tree), cmocka_unit_test(test_few),
+        cmocka_unit_test(test_merges),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     if (rc || !wants_timing(argc, argv))

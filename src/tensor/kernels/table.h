@@ -61,8 +61,17 @@ typedef struct weft_kernels {
      * [n_q, dim16] = part, or with factors [n_q, 2] = fmaf(part, factors[1], acc * factors[0]). */
     void (*attn_values)(const float *p, size_t ldp, size_t n_q, const float *v, size_t dim,
                         size_t n, const float *factors /* or NULL */, float *acc);
-    /* The latter step alone, for one row of any length. */
-    void (*attn_merge)(const float *part, const float *factors, size_t n, float *acc);
+    /* The same two for few queries, from a block's rows as they lie in the cache, widened in
+     * registers. `ahead` (or NULL): the block that is read next, whose rows are asked for. */
+    void (*attn_few_scores)(weft_dtype dtype, const float *q, size_t n_q, size_t dim, const void *k,
+                            size_t stride_bytes, size_t n, const void *ahead, float *s, size_t ld);
+    void (*attn_few_values)(weft_dtype dtype, const float *p, size_t ldp, size_t n_q, const void *v,
+                            size_t stride_bytes, size_t dim, size_t n, const void *ahead,
+                            const float *factors /* or NULL */, float *acc);
+    /* acc [n] takes in the parts [n_parts, stride] in order, as attn_values does with factors
+     * [n_parts, 2]. */
+    void (*attn_merge)(const float *parts, size_t stride, size_t n_parts, const float *factors,
+                       size_t n, float *acc);
 
     /* Recurrent layers, one step of one sequence. A lane is a channel or a column of the state,
      * except in ssm_*, whose sums run along a row of the state. y may not be an input. */

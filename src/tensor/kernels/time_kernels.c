@@ -49,6 +49,7 @@ typedef struct operands {
     float *x, *y;           /* [MOST_ROWS, COLS]; y also takes one GEMV of the weights */
     weft_q8_rows q8;
     size_t y_floats;
+    size_t *turn; /* counts up, where each call reads another place */
 } operands;
 
 typedef struct call {
@@ -104,6 +105,26 @@ static void call_attn_values(const call *c) {
                       HEAD_DIM, POSITIONS, NULL, c->o->y);
 }
 
+/* Three queries, over more of a history than the caches hold. */
+static const unsigned char *history(const call *c) {
+    size_t bytes = POSITIONS * head_bytes(c->type);
+    return c->o->weights + (*c->o->turn)++ % (WEIGHT_BYTES / bytes - 1) * bytes;
+}
+
+static void call_attn_few_scores(const call *c) {
+    const unsigned char *k = history(c);
+    size_t row = head_bytes(c->type);
+    c->k->attn_few_scores(c->type, c->o->x, 3, HEAD_DIM, k, row, POSITIONS, k + POSITIONS * row,
+                          c->o->y, POSITIONS);
+}
+
+static void call_attn_few_values(const call *c) {
+    const unsigned char *v = history(c);
+    size_t row = head_bytes(c->type);
+    c->k->attn_few_values(c->type, c->o->x, POSITIONS, 3, v, row, HEAD_DIM, POSITIONS,
+                          v + POSITIONS * row, NULL, c->o->y);
+}
+
 static void call_attn_softmax(const call *c) {
     float most, sum;
     c->k->attn_softmax(c->o->y, FLOATS, 0.1f, 0, &most, &sum);
@@ -111,7 +132,7 @@ static void call_attn_softmax(const call *c) {
 
 static void call_attn_merge(const call *c) {
     const float factors[2] = {0.5f, 0.5f};
-    c->k->attn_merge(c->o->x, factors, FLOATS, c->o->y);
+    c->k->attn_merge(c->o->x, FLOATS, 1, factors, FLOATS, c->o->y);
 }
 
 static void call_rms_norm(const call *c) {
@@ -188,6 +209,7 @@ static void call_f32_to_f16(const call *c) {
 typedef enum work_kind {
     WORK_PANELS,    /* weights times 1, 4 and 64 rows */
     WORK_CACHE,     /* positions of one head, of every type of a cache */
+    WORK_HISTORY,   /* the same, out of memory, for three queries */
     WORK_ATTENTION, /* the same as floats, for 1 and 16 queries */
     WORK_FLOATS     /* FLOATS elements, `bytes` each */
 } work_kind;
@@ -212,6 +234,8 @@ static const timed table[] = {
     {"attn_scores", call_attn_scores, WORK_ATTENTION, false, 0},
     {"attn_softmax", call_attn_softmax, WORK_FLOATS, false, 8},
     {"attn_values", call_attn_values, WORK_ATTENTION, false, 0},
+    {"attn_few_scores", call_attn_few_scores, WORK_HISTORY, false, 0},
+    {"attn_few_values", call_attn_few_values, WORK_HISTORY, false, 0},
     {"attn_merge", call_attn_merge, WORK_FLOATS, false, 12},
     {"exp", call_exp, WORK_FLOATS, false, 8},
     {"tanh", call_tanh, WORK_FLOATS, false, 8},
@@ -325,6 +349,11 @@ static void time_cache(run_state *r, const kernel_name *n, const timed *t, call 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         c->type = types[i];
         work_cost cost = {.bytes = (double)(POSITIONS * head_bytes(types[i])), .limit = ""};
+        if (t->kind == WORK_HISTORY) {
+            c->rows = 3;
+            cost.ops = 2.0 * POSITIONS * HEAD_DIM * 3;
+            cost.limit = "read";
+        }
         time_line(r, n, t, c, &cost, weft_dtype_name(types[i]));
     }
 }
@@ -344,7 +373,7 @@ static void time_one(run_state *r, const kernel_name *n) {
         return;
     if (t->kind == WORK_PANELS) {
         time_panels(r, n, t, &c);
-    } else if (t->kind == WORK_CACHE) {
+    } else if (t->kind == WORK_CACHE || t->kind == WORK_HISTORY) {
         time_cache(r, n, t, &c);
     } else if (t->kind == WORK_ATTENTION) {
         time_attention(r, n, t, &c);
@@ -370,7 +399,8 @@ static void time_all(run_state *r) {
 
 weft_status weft_kernels_time(const weft_allocator *a, const char *filter, double seconds,
                               weft_kernel_time_fn fn, void *ctx) {
-    operands o = {.y_floats = (size_t)1 << 20};
+    size_t turn = 0;
+    operands o = {.y_floats = (size_t)1 << 20, .turn = &turn};
     size_t x_bytes = sizeof(float) * MOST_ROWS * COLS, y_bytes = sizeof(float) * o.y_floats;
     size_t q_bytes = (size_t)MOST_ROWS * COLS, block_bytes = x_bytes / 32;
     size_t total = WEIGHT_BYTES + x_bytes + y_bytes + q_bytes + 2 * block_bytes;

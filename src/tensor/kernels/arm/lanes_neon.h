@@ -8,6 +8,7 @@
 #define WEFT_TILE_ROWS 5 /* 20 sums, 4 weights and the activations fit 32 registers */
 #define WEFT_ATTN_QUERIES 4
 #define WEFT_ATTN_VECTORS 1
+#define WEFT_ATTN_KEYS 1
 
 typedef struct v16f {
     float32x4_t v[4];
@@ -32,6 +33,9 @@ WEFT_INLINE void v16f_store(float *p, v16f x) {
 }
 WEFT_INLINE v16f v16f_load_f16(const uint16_t *p) {
     QUARTERS(v16f, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * i))));
+}
+WEFT_INLINE float v16f_one_f16(uint16_t h) {
+    return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h))), 0);
 }
 WEFT_INLINE v16f v16f_load_bf16(const uint16_t *p) {
     QUARTERS(v16f, vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p + 4 * i), 16)));
@@ -115,6 +119,16 @@ WEFT_INLINE int32_t v16i_sum(v16i x) {
 /* Lanes i + (i + 8), then + (i + 4): the first two steps of the tree. */
 WEFT_INLINE float32x4_t v16f_fold(v16f x) {
     return vaddq_f32(vaddq_f32(x.v[0], x.v[2]), vaddq_f32(x.v[1], x.v[3]));
+}
+WEFT_INLINE v16f v16f_quarters(v16f a, v16f b, v16f c, v16f d) {
+    return (v16f){{v16f_fold(a), v16f_fold(b), v16f_fold(c), v16f_fold(d)}};
+}
+WEFT_INLINE float32x4_t v16f_half_sums(float32x4_t a, float32x4_t b) {
+    return vaddq_f32(vcombine_f32(vget_low_f32(a), vget_low_f32(b)),
+                     vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
+}
+WEFT_INLINE v16f v16f_quarter_sums(v16f a, v16f b, v16f c, v16f d) {
+    QUARTERS(v16f, vpaddq_f32(v16f_half_sums(a.v[i], b.v[i]), v16f_half_sums(c.v[i], d.v[i])));
 }
 WEFT_INLINE float v16f_sum(v16f x) {
     float32x4_t q = v16f_fold(x);

@@ -22,7 +22,7 @@ WEFT_INLINE size_t lanes_up(size_t n) {
 WEFT_INLINE v16f cache_load(weft_dtype dtype, const void *row, size_t i, size_t part) {
     if (dtype == WEFT_Q8_0) {
         const uint8_t *block = (const uint8_t *)row + i / 32 * 34;
-        float d = weft_f16_to_f32((uint16_t)(block[0] | block[1] << 8));
+        float d = v16f_one_f16((uint16_t)(block[0] | block[1] << 8));
         return v16f_mul(v16f_set1(d), v16f_load_s8((const int8_t *)block + 2 + i % 32));
     }
     if (dtype == WEFT_F32) {
@@ -36,6 +36,11 @@ WEFT_INLINE v16f cache_load(weft_dtype dtype, const void *row, size_t i, size_t 
         p = buf;
     }
     return dtype == WEFT_F16 ? v16f_load_f16(p) : v16f_load_bf16(p);
+}
+
+/* What dim elements of a row take. */
+WEFT_INLINE size_t cache_row_bytes(weft_dtype dtype, size_t dim) {
+    return dtype == WEFT_Q8_0 ? (dim + 31) / 32 * 34 : dtype == WEFT_F32 ? 4 * dim : 2 * dim;
 }
 
 WEFT_INLINE void keys_of_type(weft_dtype dtype, const void *k, size_t stride_bytes, size_t dim,
@@ -241,15 +246,29 @@ WEFT_INLINE void attn_values_body(const float *p, size_t ldp, size_t n_q, const 
         values_of_queries(p, ldp, 1, v, ld, n, factors, acc);
 }
 
-WEFT_INLINE void attn_merge_body(const float *part, const float *factors, size_t n, float *acc) {
-    v16f f = v16f_set1(factors[0]), g = v16f_set1(factors[1]);
+/* `vectors` times 16 elements; constant once inlined. */
+WEFT_INLINE void merge_tile(const float *parts, size_t stride, size_t n_parts, size_t vectors,
+                            const float *factors, float *acc) {
+    v16f a[VECTORS];
+    WEFT_UNROLL for (size_t c = 0; c < vectors; c++) a[c] = v16f_load(acc + c * WEFT_LANES);
+    for (size_t b = 0; b < n_parts; b++, parts += stride) {
+        v16f f = v16f_set1(factors[2 * b]), g = v16f_set1(factors[2 * b + 1]);
+        WEFT_UNROLL for (size_t c = 0; c < vectors; c++) a[c] =
+            v16f_fma(v16f_load(parts + c * WEFT_LANES), g, v16f_mul(a[c], f));
+    }
+    WEFT_UNROLL for (size_t c = 0; c < vectors; c++) v16f_store(acc + c * WEFT_LANES, a[c]);
+}
+
+WEFT_INLINE void attn_merge_body(const float *parts, size_t stride, size_t n_parts,
+                                 const float *factors, size_t n, float *acc) {
     size_t i = 0;
+    for (; VECTORS > 1 && i + VECTORS * WEFT_LANES <= n; i += VECTORS * WEFT_LANES)
+        merge_tile(parts + i, stride, n_parts, VECTORS, factors, acc + i);
     for (; i + WEFT_LANES <= n; i += WEFT_LANES)
-        v16f_store(acc + i, v16f_fma(v16f_load(part + i), g, v16f_mul(v16f_load(acc + i), f)));
-    if (i < n)
-        v16f_store_part(acc + i, n - i,
-                        v16f_fma(v16f_load_part(part + i, n - i, 0), g,
-                                 v16f_mul(v16f_load_part(acc + i, n - i, 0), f)));
+        merge_tile(parts + i, stride, n_parts, 1, factors, acc + i);
+    for (; i < n; i++)
+        for (size_t b = 0; b < n_parts; b++)
+            acc[i] = fmaf(parts[b * stride + i], factors[2 * b + 1], acc[i] * factors[2 * b]);
 }
 
 #endif

@@ -9,6 +9,7 @@
 #define WEFT_TILE_ROWS 4 /* activation rows of one float tile */
 #define WEFT_ATTN_QUERIES 2
 #define WEFT_ATTN_VECTORS 1
+#define WEFT_ATTN_KEYS 1
 
 typedef struct v16f {
     float v[16];
@@ -34,6 +35,9 @@ WEFT_INLINE void v16f_store(float *p, v16f a) {
 }
 WEFT_INLINE v16f v16f_load_f16(const uint16_t *p) {
     LANES(v16f, weft_f16_to_f32(p[i]));
+}
+WEFT_INLINE float v16f_one_f16(uint16_t h) {
+    return weft_f16_to_f32(h);
 }
 WEFT_INLINE v16f v16f_load_bf16(const uint16_t *p) {
     LANES(v16f, weft_bf16_to_f32(p[i]));
@@ -124,6 +128,27 @@ WEFT_INLINE float v16f_sum(v16f a) {
         for (int i = 0; i < step; i++)
             a.v[i] += a.v[i + step];
     return a.v[0];
+}
+/* The first two steps of the tree for four vectors: lane 4 k + i is lane i of the k-th's. */
+WEFT_INLINE v16f v16f_quarters(v16f a, v16f b, v16f c, v16f d) {
+    const v16f *from[4] = {&a, &b, &c, &d};
+    v16f r;
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < 4; i++)
+            r.v[4 * k + i] =
+                (from[k]->v[i] + from[k]->v[i + 8]) + (from[k]->v[i + 4] + from[k]->v[i + 12]);
+    return r;
+}
+/* The last two steps: lane 4 k + i is the sum of the k-th quarter of the i-th vector. */
+WEFT_INLINE v16f v16f_quarter_sums(v16f a, v16f b, v16f c, v16f d) {
+    const v16f *from[4] = {&a, &b, &c, &d};
+    v16f r;
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < 4; i++) {
+            const float *x = from[i]->v + 4 * k;
+            r.v[4 * k + i] = (x[0] + x[2]) + (x[1] + x[3]);
+        }
+    return r;
 }
 /* The greatest lane, in any order: for lanes without NaN. */
 WEFT_INLINE float v16f_largest(v16f a) {

@@ -8,6 +8,7 @@
 #define WEFT_TILE_ROWS 6 /* 12 sums, 2 weights and 1 activation fill the 16 registers */
 #define WEFT_ATTN_QUERIES 3
 #define WEFT_ATTN_VECTORS 2
+#define WEFT_ATTN_KEYS 2
 
 typedef struct v16f {
     __m256 a, b; /* lanes 0 … 7, 8 … 15 */
@@ -29,6 +30,9 @@ WEFT_INLINE void v16f_store(float *p, v16f x) {
 WEFT_INLINE v16f v16f_load_f16(const uint16_t *p) {
     return (v16f){_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)),
                   _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 8)))};
+}
+WEFT_INLINE float v16f_one_f16(uint16_t h) {
+    return _cvtsh_ss(h);
 }
 WEFT_INLINE v16f v16f_load_bf16(const uint16_t *p) {
     __m256i lo = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
@@ -123,6 +127,21 @@ WEFT_INLINE float v16f_sum(v16f x) {
     __m128 v = _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
     v = _mm_add_ps(v, _mm_movehl_ps(v, v));
     return _mm_cvtss_f32(_mm_add_ss(v, _mm_movehdup_ps(v)));
+}
+WEFT_INLINE __m256 v16f_two_quarters(v16f x, v16f y) {
+    __m256 a = _mm256_add_ps(x.a, x.b), b = _mm256_add_ps(y.a, y.b);
+    return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+}
+WEFT_INLINE v16f v16f_quarters(v16f a, v16f b, v16f c, v16f d) {
+    return (v16f){v16f_two_quarters(a, b), v16f_two_quarters(c, d)};
+}
+WEFT_INLINE __m256 v16f_half_sums(__m256 a, __m256 b, __m256 c, __m256 d) {
+    __m256 ab = _mm256_add_ps(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xee));
+    __m256 cd = _mm256_add_ps(_mm256_shuffle_ps(c, d, 0x44), _mm256_shuffle_ps(c, d, 0xee));
+    return _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x88), _mm256_shuffle_ps(ab, cd, 0xdd));
+}
+WEFT_INLINE v16f v16f_quarter_sums(v16f a, v16f b, v16f c, v16f d) {
+    return (v16f){v16f_half_sums(a.a, b.a, c.a, d.a), v16f_half_sums(a.b, b.b, c.b, d.b)};
 }
 WEFT_INLINE float v16f_largest(v16f x) {
     __m256 m = _mm256_max_ps(x.a, x.b);

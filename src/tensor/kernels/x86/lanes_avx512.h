@@ -8,6 +8,7 @@
 #define WEFT_TILE_ROWS 8
 #define WEFT_ATTN_QUERIES 4
 #define WEFT_ATTN_VECTORS 4
+#define WEFT_ATTN_KEYS 4
 
 typedef __m512 v16f;
 typedef __m512i v16i;
@@ -23,6 +24,9 @@ WEFT_INLINE void v16f_store(float *p, v16f x) {
 }
 WEFT_INLINE v16f v16f_load_f16(const uint16_t *p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+WEFT_INLINE float v16f_one_f16(uint16_t h) {
+    return _cvtsh_ss(h);
 }
 WEFT_INLINE v16f v16f_load_bf16(const uint16_t *p) {
     __m512i w = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
@@ -106,6 +110,16 @@ WEFT_INLINE float v16f_sum(v16f x) {
     __m128 v = _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
     v = _mm_add_ps(v, _mm_movehl_ps(v, v));
     return _mm_cvtss_f32(_mm_add_ss(v, _mm_movehdup_ps(v)));
+}
+WEFT_INLINE v16f v16f_quarters(v16f a, v16f b, v16f c, v16f d) {
+    v16f ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    v16f cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+}
+WEFT_INLINE v16f v16f_quarter_sums(v16f a, v16f b, v16f c, v16f d) {
+    v16f ab = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+    v16f cd = _mm512_add_ps(_mm512_shuffle_ps(c, d, 0x44), _mm512_shuffle_ps(c, d, 0xee));
+    return _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x88), _mm512_shuffle_ps(ab, cd, 0xdd));
 }
 WEFT_INLINE float v16f_largest(v16f x) {
     return _mm512_reduce_max_ps(x);
