@@ -4,8 +4,8 @@
  *
  * Every operation is lane by lane and correctly rounded, fma is fused. min(a, b) is a < b ? a : b
  * and max(a, b) is a > b ? a : b, so that a NaN in `b` stays. sum adds lane i and i + 8, then i +
- * 4, i + 2, i + 1; quarters takes four vectors through the first two steps of that tree, quarter_sums
- * four such results through the others, to 16 sums. */
+ * 4, i + 2, i + 1; quarters takes four vectors through the first two steps of that tree,
+ * quarter_sums four such results through the others, to 16 sums. */
 #ifndef WEFT_KERNELS_LANES_H
 #define WEFT_KERNELS_LANES_H
 
