@@ -61,6 +61,21 @@ typedef enum weft_key {
     WEFT_KEY_ROUTER_GROUPS,
     WEFT_KEY_ROUTER_GROUPS_USED,
     WEFT_KEY_BIDIRECTIONAL,
+    WEFT_KEY_REC_TAPS, /* of recurrent layers: see weft_recurrence */
+    WEFT_KEY_REC_INNER,
+    WEFT_KEY_REC_EXPAND, /* n_inner is n_embd times this */
+    WEFT_KEY_REC_HEADS,
+    WEFT_KEY_REC_HEAD_DIM,
+    WEFT_KEY_REC_GROUPS,
+    WEFT_KEY_REC_STATE,
+    WEFT_KEY_REC_RANK,
+    WEFT_KEY_REC_INTERVAL, /* every n-th layer is attention */
+    WEFT_KEY_Q_LATENT,     /* of latent attention: see weft_latent */
+    WEFT_KEY_KV_LATENT,
+    WEFT_KEY_LATENT_PLAIN, /* elements of a head that do not turn */
+    WEFT_KEY_LATENT_ROT,
+    WEFT_KEY_LATENT_V,
+    WEFT_KEY_N_EXTRA, /* layers after the last that only serve to guess tokens */
     WEFT_KEY_COUNT
 } weft_key;
 
@@ -87,7 +102,24 @@ typedef enum weft_extent {
     WEFT_EXT_CONTEXT,  /* n_context */
     WEFT_EXT_EXPERTS,  /* n_expert */
     WEFT_EXT_FF_EXPERT,
-    WEFT_EXT_FF_SHARED
+    WEFT_EXT_FF_SHARED,
+    WEFT_EXT_Q_GATED,  /* 2 * n_head * head_dim */
+    WEFT_EXT_REC_TAPS, /* the members of weft_recurrence */
+    WEFT_EXT_REC_INNER,
+    WEFT_EXT_REC_HEADS,
+    WEFT_EXT_REC_HEAD_DIM,
+    WEFT_EXT_REC_STATE,
+    WEFT_EXT_REC_KEYS, /* n_group * n_state */
+    WEFT_EXT_REC_CONV, /* n_conv */
+    WEFT_EXT_REC_IN,   /* n_in */
+    WEFT_EXT_REC_RANK,
+    WEFT_EXT_REC_X,    /* n_rank + 2 * n_state */
+    WEFT_EXT_Q_LATENT, /* the members of weft_latent */
+    WEFT_EXT_KV_LATENT,
+    WEFT_EXT_KV_A,         /* n_kv + n_rot */
+    WEFT_EXT_LATENT_PLAIN, /* head_dim - n_rot */
+    WEFT_EXT_LATENT_V,
+    WEFT_EXT_V_ALL /* n_head * dim_v */
 } weft_extent;
 
 /* What may differ from a plain required weight. */
@@ -104,6 +136,9 @@ typedef enum weft_extent {
 #define WEFT_RULE_RECURRENT 128u
 #define WEFT_RULE_DENSE 256u
 #define WEFT_RULE_MIXTURE 512u
+#define WEFT_RULE_HEADS 1024u  /* a matrix a head: [n_head, rows, columns] */
+#define WEFT_RULE_FLOATS 2048u /* floats in any shape of so many elements, used as f32 */
+#define WEFT_RULE_LOG 4096u    /* folders store ln(-w) */
 
 /* How several weights of a layer lie in one tensor of a file; each has a rule that names the tensor
  * and its own part. */
@@ -111,10 +146,12 @@ typedef enum weft_fusion {
     WEFT_FUSED_NOT,
     WEFT_FUSED_ROWS,  /* the rows of the parts one after the other */
     WEFT_FUSED_HEADS, /* q, k, v: for each K head the rows of its q heads, then its k, then its v */
-    WEFT_FUSED_TURNS  /* row i of each part in turn */
+    WEFT_FUSED_TURNS, /* row i of each part in turn */
+    WEFT_FUSED_GROUPS, /* for each group of a recurrent layer its rows of every part */
+    WEFT_FUSED_STACK   /* for each head its rows of every part; for WEFT_RULE_HEADS */
 } weft_fusion;
 
-#define WEFT_FUSED_PARTS 3
+#define WEFT_FUSED_PARTS 4
 
 /* One tensor: [n_cols] or [n_rows, n_cols] and the field of the layer (or of the network) that
  * borrows it. Rank 2: a matrix of any supported type; rank 1: floats, used as f32. A rule without a
@@ -127,6 +164,7 @@ typedef struct weft_tensor_rule {
     unsigned flags;
     weft_fusion fusion;
     int part;                            /* of `parts` */
+    int span;                            /* GROUPS: parts taken, one after the other; 0: one */
     weft_extent parts[WEFT_FUSED_PARTS]; /* rows of each; NONE ends */
 } weft_tensor_rule;
 
@@ -156,6 +194,8 @@ typedef struct weft_arch {
     weft_norm_kind norm;
     bool norm_plus_one[WEFT_SPELL_COUNT]; /* the file stores w, the norm multiplies by 1 + w */
     bool parallel;                        /* the default of WEFT_KEY_PARALLEL */
+    bool recurrent_only; /* neither attention nor feed-forward: a layer is its mixer */
+    bool attn_gated;     /* q has a gate beside each head, whose sigmoid weighs the output */
     weft_activation activation;
     float activation_limit; /* WEFT_ACT_SWIGLU_CLAMPED */
 

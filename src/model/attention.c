@@ -22,16 +22,15 @@ static weft_tensor *normed_heads(const weft_pass *p, weft_scope *s, weft_tensor 
     return weft_pass_norm(p, s, heads(s, x, head_dim), weight, NULL);
 }
 
-/* Hands each sequence's rows to the cache. */
-static void append(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *k,
-                   weft_tensor *v) {
+void weft_pass_append(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *k,
+                      weft_tensor *v) {
     for (size_t first = 0, end; first < p->step->n; first = end) {
         int32_t sequence = p->step->sequences[first];
         for (end = first + 1; end < p->step->n && p->step->sequences[end] == sequence;)
             end++;
         weft_cache_append(p->cache, s, layer, sequence, p->rows[first].position,
                           weft_tensor_narrow(s, k, 0, first, end - first),
-                          weft_tensor_narrow(s, v, 0, first, end - first));
+                          v ? weft_tensor_narrow(s, v, 0, first, end - first) : NULL);
     }
 }
 
@@ -41,6 +40,16 @@ static weft_tensor *turn(const weft_pass *p, weft_scope *s, const weft_layer *l,
     if (!l->has_rope)
         return x;
     return weft_rope(s, x, p->cosines[which], p->sines[which], p->row_ids, interleaved);
+}
+
+/* *q [T, n_head * 2 * head_dim] becomes its first halves, gives the second ones, both [T, n_head *
+ * head_dim]. */
+static weft_tensor *split_gate(const weft_pass *p, weft_scope *s, weft_tensor **q) {
+    size_t head_dim = (size_t)p->n->h.head_dim;
+    weft_tensor *both = heads(s, *q, 2 * p->n->h.head_dim);
+    int64_t flat[2] = {-1, (int64_t)p->n->h.n_head * p->n->h.head_dim};
+    *q = weft_tensor_reshape_copy(s, weft_tensor_narrow(s, both, 2, 0, head_dim), 2, flat);
+    return weft_tensor_reshape_copy(s, weft_tensor_narrow(s, both, 2, head_dim, head_dim), 2, flat);
 }
 
 static weft_tensor *run(const weft_pass *p, weft_scope *s, int32_t index, weft_tensor *in) {
@@ -56,15 +65,24 @@ static weft_tensor *run(const weft_pass *p, weft_scope *s, int32_t index, weft_t
     weft_tensor *biases[] = {l->attn_q_bias, l->attn_k_bias, l->attn_v_bias};
     if (weft_linear_many(s, in, weights, biases, 3, qkv))
         return NULL;
+    weft_tensor *gate = p->n->arch->attn_gated ? split_gate(p, s, &qkv[0]) : NULL;
     weft_tensor *q = normed_heads(p, s, qkv[0], l->attn_q_norm); /* [T, n_head, head_dim] */
     weft_tensor *k = normed_heads(p, s, qkv[1], l->attn_k_norm); /* [T, n_head_kv, head_dim] */
     weft_tensor *v = heads(s, qkv[2], h->head_dim);              /* [T, n_head_kv, head_dim] */
-    append(p, s, index, turn(p, s, l, k), v);
+    weft_pass_append(p, s, index, turn(p, s, l, k), v);
     weft_tensor *o = weft_attention(s, turn(p, s, l, q), weft_cache_k(p->cache, index),
                                     weft_cache_v(p->cache, index), p->rows, &params);
     if (weft_pass_ends(p, index))
         return NULL;
-    return weft_linear(s, weft_pass_wanted(p, s, index, o), l->attn_out, l->attn_out_bias);
+    o = weft_pass_wanted(p, s, index, o);
+    if (gate)
+        o = weft_gated(s, weft_pass_wanted(p, s, index, gate), o, WEFT_ACT_SIGMOID);
+    return weft_linear(s, o, l->attn_out, l->attn_out_bias);
 }
 
-const weft_mixer weft_mixer_attention = {"attention", run};
+static void keeps(const weft_hparams *h, weft_cache_layer *out) {
+    out->n_head_kv = h->n_head_kv;
+    out->dim_k = out->dim_v = h->head_dim;
+}
+
+const weft_mixer weft_mixer_attention = {"attention", run, keeps};

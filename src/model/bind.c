@@ -68,6 +68,33 @@ weft_status weft_rules_visit(weft_binding *b, weft_rule_fn fn) {
     return WEFT_OK;
 }
 
+static int64_t recurrent_extent(const weft_recurrence *r, weft_extent e) {
+    switch (e) {
+    case WEFT_EXT_REC_TAPS:
+        return r->n_taps;
+    case WEFT_EXT_REC_INNER:
+        return r->n_inner;
+    case WEFT_EXT_REC_HEADS:
+        return r->n_head;
+    case WEFT_EXT_REC_HEAD_DIM:
+        return r->head_dim;
+    case WEFT_EXT_REC_STATE:
+        return r->n_state;
+    case WEFT_EXT_REC_KEYS:
+        return (int64_t)r->n_group * r->n_state;
+    case WEFT_EXT_REC_CONV:
+        return r->n_conv;
+    case WEFT_EXT_REC_IN:
+        return r->n_in;
+    case WEFT_EXT_REC_RANK:
+        return r->n_rank;
+    case WEFT_EXT_REC_X:
+        return r->n_rank + 2 * (int64_t)r->n_state;
+    default:
+        return 0;
+    }
+}
+
 int64_t weft_extent_of(const weft_hparams *h, weft_extent e) {
     switch (e) {
     case WEFT_EXT_ONE:
@@ -96,10 +123,23 @@ int64_t weft_extent_of(const weft_hparams *h, weft_extent e) {
         return h->n_ff_expert;
     case WEFT_EXT_FF_SHARED:
         return h->n_ff_shared;
-    case WEFT_EXT_NONE:
-        break;
+    case WEFT_EXT_Q_GATED:
+        return 2 * (int64_t)h->n_head * h->head_dim;
+    case WEFT_EXT_Q_LATENT:
+        return h->latent.n_q;
+    case WEFT_EXT_KV_LATENT:
+        return h->latent.n_kv;
+    case WEFT_EXT_KV_A:
+        return h->latent.n_kv + h->rope.n_rot;
+    case WEFT_EXT_LATENT_PLAIN:
+        return h->head_dim - h->rope.n_rot;
+    case WEFT_EXT_LATENT_V:
+        return h->latent.dim_v;
+    case WEFT_EXT_V_ALL:
+        return (int64_t)h->n_head * h->latent.dim_v;
+    default:
+        return recurrent_extent(&h->rec, e);
     }
-    return 0;
 }
 
 weft_rule_shape weft_rule_shape_of(const weft_hparams *h, const weft_tensor_rule *rule) {
@@ -118,6 +158,8 @@ weft_rule_shape weft_rule_shape_of(const weft_hparams *h, const weft_tensor_rule
     }
     if (rule->flags & WEFT_RULE_EXPERTS)
         shape.n_stacked = h->n_expert;
+    if (rule->flags & WEFT_RULE_HEADS)
+        shape.n_stacked = h->n_head;
     return shape;
 }
 
@@ -130,7 +172,12 @@ static int expected_dims(const weft_hparams *h, const weft_tensor_rule *rule, bo
                          int64_t dims[3]) {
     weft_rule_shape shape = weft_rule_shape_of(h, rule);
     int rank = 0;
-    if (rule->flags & WEFT_RULE_EXPERTS && !apart)
+    if (rule->fusion == WEFT_FUSED_STACK) {
+        dims[rank++] = shape.n_stacked * shape.file_rows;
+        dims[rank++] = rule->flags & WEFT_RULE_TRANSPOSED ? shape.rows : shape.cols;
+        return rank;
+    }
+    if (rule->flags & (WEFT_RULE_EXPERTS | WEFT_RULE_HEADS) && !apart)
         dims[rank++] = shape.n_stacked;
     bool transposed = rule->flags & WEFT_RULE_TRANSPOSED;
     if (shape.matrix && transposed)
@@ -152,7 +199,7 @@ static weft_status check_tensor(const weft_hparams *h, const weft_tensor_rule *r
                                 const char *name, const weft_tensor *t) {
     bool matrix = rule->n_rows != WEFT_EXT_NONE;
     weft_dtype type = weft_tensor_dtype(t);
-    bool floats = !matrix || rule->flags & WEFT_RULE_TRANSPOSED;
+    bool floats = !matrix || rule->flags & (WEFT_RULE_TRANSPOSED | WEFT_RULE_FLOATS);
     if (floats ? !vector_type(type) : !weft_panel_supported(type))
         return weft_fail(WEFT_E_UNSUPPORTED, "%s: the type %s is not supported for a %s", name,
                          weft_dtype_name(type), matrix ? "matrix" : "vector");
@@ -160,6 +207,9 @@ static weft_status check_tensor(const weft_hparams *h, const weft_tensor_rule *r
     int n_want = expected_dims(h, rule, apart, want), rank = weft_tensor_rank(t);
     for (int i = 0; i < rank; i++)
         have[i] = weft_tensor_dim(t, i);
+    if (rule->flags & WEFT_RULE_FLOATS &&
+        weft_tensor_numel(t) == want[0] * (n_want > 1 ? want[1] : 1))
+        return WEFT_OK;
     int skip = n_want == 2 && rank == 1 && want[0] == 1; /* one row may be a vector */
     if (rank == n_want - skip && !memcmp(have, want + skip, (size_t)rank * sizeof *have))
         return WEFT_OK;
@@ -319,6 +369,8 @@ static weft_status refuse_strangers(const weft_binding *b) {
         for (; *p >= '0' && *p <= '9'; p++)
             layer = layer < (1 << 20) ? layer * 10 + (*p - '0') : layer;
         if (*p != '.')
+            continue;
+        if (layer >= n->h.n_layer && layer - n->h.n_layer < n->h.n_extra)
             continue;
         if (layer >= n->h.n_layer)
             return weft_fail(WEFT_E_FORMAT,

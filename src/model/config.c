@@ -111,15 +111,20 @@ bool weft_config_item(const weft_metadata *m, size_t index, size_t j, int64_t *o
     }
 }
 
-/* The one value of all elements of an array [n]; false where they are no integers of one value. */
-static bool common_value(const weft_metadata *m, size_t index, size_t n, int64_t *out) {
+/* The one value of all elements of an array [n]; false where they are no integers of one value.
+ * `zeros`: those do not count, of layers that have no such thing. */
+static bool common_value(const weft_metadata *m, size_t index, size_t n, bool zeros, int64_t *out) {
+    bool found = false;
     for (size_t j = 0; j < n; j++) {
         int64_t value;
-        if (!weft_config_item(m, index, j, &value) || (j > 0 && value != *out))
+        if (!weft_config_item(m, index, j, &value) || (found && value != *out && (value || !zeros)))
             return false;
+        if (value == 0 && zeros)
+            continue;
         *out = value;
+        found = true;
     }
-    return n > 0;
+    return found;
 }
 
 weft_status weft_config_layers_i32(const weft_config *c, weft_key key, bool required, int32_t high,
@@ -134,7 +139,7 @@ weft_status weft_config_layers_i32(const weft_config *c, weft_key key, bool requ
     if (v.as.array.n != (size_t)n_layer)
         return weft_config_fail(c, WEFT_E_FORMAT, name, "an array of %zu values for %d layers",
                                 v.as.array.n, n_layer);
-    if (!common_value(c->metadata, index, v.as.array.n, &value))
+    if (!common_value(c->metadata, index, v.as.array.n, c->arch->recurrent != NULL, &value))
         return weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
                                 "layers that differ, or elements that are no integers, are not "
                                 "supported");

@@ -47,6 +47,21 @@ weft_status weft_config_number(const weft_config *c, const char *name, double lo
 
 /* Fills what h says of a mixture of experts; the counts are read already. */
 weft_status weft_hparams_read_mixture(const weft_config *c, weft_hparams *h);
+/* What descriptions of recurrent layers and latent attention read, as their `read` and `kind_of`
+ * (hparams_recurrent.c). */
+weft_status weft_read_delta_net(const weft_config *c, weft_hparams *h);
+weft_status weft_read_delta_net_tiled(const weft_config *c, weft_hparams *h); /* in GGUF files */
+weft_status weft_read_mamba(const weft_config *c, weft_hparams *h);
+weft_status weft_read_mamba2(const weft_config *c, weft_hparams *h);
+weft_status weft_read_short_conv(const weft_config *c, weft_hparams *h);
+weft_status weft_read_latent(const weft_config *c, weft_hparams *h);
+weft_status weft_kind_recurrent(const weft_config *c, const weft_hparams *h, int32_t i,
+                                weft_layer_kind *kind);
+weft_status weft_kind_by_interval(const weft_config *c, const weft_hparams *h, int32_t i,
+                                  weft_layer_kind *kind);
+weft_status weft_kind_by_heads(const weft_config *c, const weft_hparams *h, int32_t i,
+                               weft_layer_kind *kind);
+
 /* Fills h->rope and h->rope_local; the counts and head_dim are read already. */
 weft_status weft_hparams_read_rope(const weft_config *c, weft_hparams *h);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/detail.h"
 #include "base/floats.h"
+#include "model/exact.h"
 #include "tensor/impl.h"
 #include "tensor/kernels/panel.h"
 
@@ -70,10 +71,41 @@ static weft_tensor *of_heads(const weft_hparams *h, weft_scope *s, const weft_te
     return weft_tensor_reshape_copy(s, t, rank, flat);
 }
 
+/* Parts of a tensor whose rows come group by group, one after the other: a copy. */
+static weft_tensor *of_groups(const weft_hparams *h, weft_scope *s, const weft_tensor_rule *rule,
+                              const weft_rule_shape *shape, weft_tensor *t) {
+    int64_t groups = h->rec.n_group, first = shape->first / groups;
+    int64_t dims[3] = {groups, shape->file_rows / groups, shape->cols};
+    weft_tensor *parts[WEFT_FUSED_PARTS] = {NULL};
+    int span = rule->span ? rule->span : 1;
+    t = weft_tensor_reshape(s, t, 3, dims);
+    for (int i = 0; i < span; i++) {
+        int64_t rows = weft_extent_of(h, rule->parts[rule->part + i]) / groups;
+        int64_t flat[2] = {groups * rows, shape->cols};
+        parts[i] = weft_tensor_narrow(s, t, 1, (size_t)first, (size_t)rows);
+        parts[i] = weft_tensor_reshape_copy(s, parts[i], 2, flat);
+        first += rows;
+    }
+    return span > 1 ? weft_concat(s, parts, (size_t)span, 0) : parts[0];
+}
+
+/* A matrix a head, of a tensor whose rows come head by head: a view. */
+static weft_tensor *of_stack(weft_scope *s, const weft_tensor_rule *rule,
+                             const weft_rule_shape *shape, weft_tensor *t) {
+    bool transposed = rule->flags & WEFT_RULE_TRANSPOSED;
+    int64_t rows = transposed ? shape->cols : shape->rows;
+    int64_t dims[3] = {shape->n_stacked, shape->file_rows, transposed ? shape->rows : shape->cols};
+    t = weft_tensor_reshape(s, t, 3, dims);
+    t = weft_tensor_narrow(s, t, 1, (size_t)shape->first, (size_t)rows);
+    return transposed ? weft_tensor_transpose(s, t, 1, 2) : t;
+}
+
 /* The rule's part of the file's tensor [(n_expert,) rows, cols]. */
 static weft_tensor *part_of(const weft_hparams *h, weft_scope *s, const weft_tensor_rule *rule,
                             weft_tensor *t) {
     weft_rule_shape shape = weft_rule_shape_of(h, rule);
+    if (rule->fusion == WEFT_FUSED_STACK)
+        return of_stack(s, rule, &shape, t);
     if (rule->flags & WEFT_RULE_TRANSPOSED && shape.matrix)
         t = weft_tensor_transpose(s, t, -2, -1);
     int axis = shape.matrix ? -2 : -1;
@@ -85,6 +117,9 @@ static weft_tensor *part_of(const weft_hparams *h, weft_scope *s, const weft_ten
         return weft_tensor_slice(s, t, axis, rule->part, shape.file_rows, shape.n_parts);
     case WEFT_FUSED_HEADS:
         return of_heads(h, s, rule, &shape, t);
+    case WEFT_FUSED_GROUPS:
+        return of_groups(h, s, rule, &shape, t);
+    case WEFT_FUSED_STACK:
     case WEFT_FUSED_NOT:
         break;
     }
@@ -108,7 +143,7 @@ static weft_tensor *matrix_of(const derivation *d, int32_t e) {
     weft_rule_name(d->b->network, d->rule, d->layer, e, name);
     weft_tensor *t =
         part_of(&d->b->network->h, d->s, d->rule, weft_weights_find(d->b->weights, name));
-    bool stacked = d->rule->flags & WEFT_RULE_EXPERTS && !d->apart;
+    bool stacked = d->rule->flags & (WEFT_RULE_EXPERTS | WEFT_RULE_HEADS) && !d->apart;
     return stacked ? weft_tensor_select(d->s, t, 0, (size_t)e) : t;
 }
 
@@ -171,7 +206,7 @@ static weft_status make(const derivation *d, weft_tensor *source, weft_tensor **
     if (d->shape.matrix && d->apart)
         return stack(d, weft_tensor_dtype(source), out);
     weft_tensor *part = part_of(&n->h, d->s, d->rule, source);
-    if (!d->shape.matrix)
+    if (!d->shape.matrix || d->rule->flags & WEFT_RULE_HEADS)
         part = weft_tensor_contiguous(d->s, part);
     if ((st = failed(d->s)))
         return st;
@@ -181,9 +216,35 @@ static weft_status make(const derivation *d, weft_tensor *source, weft_tensor **
     return WEFT_OK;
 }
 
+weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, const char *name,
+                              weft_tensor **field) {
+    char derived[WEFT_TENSOR_NAME + 16];
+    weft_rule_shape shape = weft_rule_shape_of(&b->network->h, rule);
+    int64_t dims[2] = {shape.rows, shape.cols};
+    weft_tensor *floats, *t = NULL;
+    snprintf(derived, sizeof derived, "%s(f)", name);
+    if ((*field = weft_weights_find(b->weights, derived)))
+        return WEFT_OK;
+    weft_tensor *source = weft_weights_find(b->weights, name);
+    weft_status st = weft_derive_floats(b->engine, source, 0, &floats);
+    if (st)
+        return st;
+    float *x = weft_tensor_data(floats); /* nobody else has it yet */
+    bool log = rule->flags & WEFT_RULE_LOG && b->network->spelling == WEFT_SPELL_HF;
+    for (int64_t i = 0; log && i < weft_tensor_numel(floats); i++)
+        x[i] = (float)-weft_exact_exp((double)x[i]);
+    st = weft_tensor_create_part(&b->engine->allocator, floats, 0, shape.matrix ? 2 : 1,
+                                 shape.matrix ? dims : dims + 1, NULL, &t);
+    weft_tensor_release(&floats);
+    if (st || (st = weft_weights_take(b->weights, derived, t)))
+        return st;
+    *field = t;
+    return WEFT_OK;
+}
+
 bool weft_rule_derives(const weft_network *n, const weft_tensor_rule *rule) {
     return rule->fusion != WEFT_FUSED_NOT || rule->flags & WEFT_RULE_TRANSPOSED ||
-           (rule->flags & WEFT_RULE_EXPERTS && rule->name[n->spelling]);
+           (rule->flags & (WEFT_RULE_EXPERTS | WEFT_RULE_HEADS) && rule->name[n->spelling]);
 }
 
 weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,

@@ -13,6 +13,10 @@ bool weft_rule_derives(const weft_network *n, const weft_tensor_rule *rule);
 weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
                         weft_tensor **field);
 
+/* The same for a rule of WEFT_RULE_FLOATS: f32 in the rule's own shape. */
+weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, const char *name,
+                              weft_tensor **field);
+
 /* A contiguous f32, f16 or bf16 tensor as immutable f32, `plus` added; one reference. */
 weft_status weft_derive_floats(weft_engine *engine, weft_tensor *source, float plus,
                                weft_tensor **out);

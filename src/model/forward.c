@@ -55,6 +55,8 @@ static halfway mix(const weft_pass *p, weft_scope *s, int32_t i, weft_tensor *x)
 static weft_tensor *feed(const weft_pass *p, weft_scope *s, int32_t i, halfway half) {
     const weft_layer *l = &p->n->layers[i];
     weft_tensor *in = half.in;
+    if (!l->ffn_up && !l->is_mixture)
+        return weft_tensor_copy(s, half.x); /* the arena of the first half is used again */
     if (!in)
         in = weft_pass_norm(p, s, half.x, l->ffn_norm, l->ffn_norm_bias);
     weft_tensor *out = weft_feed_forward(p, s, i, in);

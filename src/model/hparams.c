@@ -20,9 +20,23 @@ static weft_status read_ff(const weft_config *c, weft_hparams *h) {
     return weft_config_layers_i32(c, WEFT_KEY_N_FF, !factor, MAX_WIDTH, h->n_layer, &h->n_ff);
 }
 
+/* Of layers that are a recurrent mixer and nothing else. */
+static weft_status read_counts_alone(const weft_config *c, weft_hparams *h) {
+    weft_status st;
+    h->n_context = 1 << 20; /* config.json has no length, and nothing ends */
+    h->n_head = h->n_head_kv = h->head_dim = 1;
+    if ((st = weft_config_i32(c, WEFT_KEY_N_LAYER, true, 1, MAX_LAYERS, &h->n_layer)) ||
+        (st = weft_config_i32(c, WEFT_KEY_N_EMBD, true, 1, MAX_WIDTH, &h->n_embd)) ||
+        (st = weft_config_i32(c, WEFT_KEY_N_CONTEXT, false, 1, INT32_MAX, &h->n_context)))
+        return st;
+    return weft_config_i32(c, WEFT_KEY_N_VOCAB, false, 1, INT32_MAX, &h->n_vocab);
+}
+
 static weft_status read_counts(const weft_config *c, weft_hparams *h) {
     weft_status st;
     char name[WEFT_CONFIG_NAME];
+    if (c->arch->recurrent_only)
+        return read_counts_alone(c, h);
     /* The number of layers is compared with the tensors of the file before anything is allocated.
      */
     if ((st = weft_config_i32(c, WEFT_KEY_N_LAYER, true, 1, MAX_LAYERS, &h->n_layer)) ||
@@ -49,6 +63,8 @@ static weft_status read_head(const weft_config *c, weft_hparams *h) {
     weft_status st;
     char name[WEFT_CONFIG_NAME];
     bool hf = c->spelling == WEFT_SPELL_HF;
+    if (c->arch->recurrent_only)
+        return WEFT_OK;
     if (hf)
         h->head_dim = c->arch->head_dim_default;
     if ((st = weft_config_i32(c, WEFT_KEY_HEAD_DIM, false, 1, MAX_HEAD_DIM, &h->head_dim)))

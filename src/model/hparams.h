@@ -16,6 +16,25 @@ typedef enum weft_norm_kind {
     WEFT_NORM_LAYER /* Ba et al. 2016 */
 } weft_norm_kind;
 
+/* Recurrent layers: a short convolution before a state, or alone. */
+typedef struct weft_recurrence {
+    int32_t n_taps;           /* of the convolution */
+    int32_t n_inner;          /* channels of the output: n_head * head_dim */
+    int32_t n_conv;           /* channels of the convolution */
+    int32_t n_in;             /* rows of the first projection, where it is one */
+    int32_t n_head, head_dim; /* heads that have a state each */
+    int32_t n_group, n_state; /* groups of heads that share keys (inputs and outputs), so long */
+    int32_t n_rank;           /* Mamba: width from which steps are projected */
+    float dt_low, dt_high;    /* bounds of a step */
+    bool tiled;               /* head h belongs to group h % n_group; else h * n_group / n_head */
+} weft_recurrence;
+
+/* Latent attention: what is cached of a position is n_kv + rope.n_rot wide. */
+typedef struct weft_latent {
+    int32_t n_q, n_kv; /* n_q 0: queries are projected at once */
+    int32_t dim_v;     /* of a head */
+} weft_latent;
+
 typedef struct weft_hparams {
     int32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim;
     int32_t n_vocab;   /* 0: not stated */
@@ -42,6 +61,9 @@ typedef struct weft_hparams {
     int32_t n_ff_expert, n_ff_shared;
     int32_t n_dense_lead, mixture_step; /* which layers are mixtures */
     weft_router router;
+    weft_recurrence rec;
+    weft_latent latent;
+    int32_t n_extra; /* layers of the file after the last that are not evaluated */
 } weft_hparams;
 
 /* Reads and checks everything. `spelling`: weft_spelling. Errors name the key as the file spells

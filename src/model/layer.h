@@ -40,10 +40,36 @@ typedef struct weft_layer {
     weft_tensor *attn_out_bias;  /* [n_embd] */
     weft_tensor *attn_post_norm; /* [n_embd], before the residual is added */
 
+    /* Latent attention: of n_head matrices each. */
+    weft_tensor *attn_q_a;       /* [n_q, n_embd]; NULL: attn_q */
+    weft_tensor *attn_q_a_norm;  /* [n_q] */
+    weft_tensor *attn_q_b;       /* [n_head * head_dim, n_q] */
+    weft_tensor *attn_kv_a;      /* [n_kv + n_rot, n_embd] */
+    weft_tensor *attn_kv_a_norm; /* [n_kv] */
+    weft_tensor *attn_k_b;       /* n_head of [n_kv, head_dim - n_rot] */
+    weft_tensor *attn_v_b;       /* n_head of [dim_v, n_kv] */
+
+    /* Recurrent layers (weft_recurrence); which of them a mixer has is said there. */
+    weft_tensor *rec_in;        /* [n_in, n_embd]; delta net: [n_conv, n_embd] for q, k and v */
+    weft_tensor *rec_in_bias;   /* [n_in] */
+    weft_tensor *rec_gate;      /* [n_inner, n_embd] */
+    weft_tensor *rec_alpha;     /* [n_head, n_embd]: of the decay */
+    weft_tensor *rec_beta;      /* [n_head, n_embd]: of the step */
+    weft_tensor *rec_conv;      /* [n_conv, n_taps] f32 */
+    weft_tensor *rec_conv_bias; /* [n_conv] */
+    weft_tensor *rec_x;         /* [n_rank + 2 n_state, n_inner] */
+    weft_tensor *rec_dt;        /* [n_inner, n_rank] */
+    weft_tensor *rec_dt_bias;   /* [n_head], or [n_inner] */
+    weft_tensor *rec_a;         /* [n_head], or [n_inner, n_state]: negative */
+    weft_tensor *rec_d;         /* [n_head], or [n_inner] */
+    weft_tensor *rec_norm;      /* [head_dim], or [n_inner] */
+    weft_tensor *rec_out;       /* [n_embd, n_inner] */
+    weft_tensor *rec_out_bias;  /* [n_embd] */
+
     weft_tensor *ffn_norm;      /* [n_embd] */
     weft_tensor *ffn_norm_bias; /* [n_embd] */
     weft_tensor *ffn_gate;      /* [n_ff, n_embd]; NULL: a network without a gate */
-    weft_tensor *ffn_up;        /* [n_ff, n_embd] */
+    weft_tensor *ffn_up;        /* [n_ff, n_embd]; NULL: the layer has no such network */
     weft_tensor *ffn_down;      /* [n_embd, n_ff] */
     weft_tensor *ffn_gate_bias; /* [n_ff] */
     weft_tensor *ffn_up_bias;   /* [n_ff] */

@@ -7,6 +7,7 @@
 #include "base/detail.h"
 #include "base/engine_impl.h"
 #include "model/cache_impl.h"
+#include "model/pass.h"
 #include "tensor/impl.h"
 
 static weft_spelling spelling_of(bool hugging_face) {
@@ -206,35 +207,34 @@ weft_model_info weft_network_info(const weft_network *network) {
                              .n_context = h->n_context};
 }
 
-/* What a layer of a network keeps. */
-static weft_cache_layer keeps_of(const weft_hparams *h) {
-    return (weft_cache_layer){
-        .n_head_kv = h->n_head_kv, .dim_k = h->head_dim, .dim_v = h->head_dim};
+static weft_cache_layer keeps_of(const weft_hparams *h, const weft_layer *layer) {
+    weft_cache_layer keeps = {0};
+    layer->mixer->keeps(h, &keeps);
+    return keeps;
 }
 
 weft_cache_layer weft_network_keeps(const weft_network *network, int32_t layer) {
-    (void)layer;
-    return keeps_of(&network->h);
+    return keeps_of(&network->h, &network->layers[layer]);
 }
 
-static uint64_t cache_bytes(const weft_hparams *h, int32_t n_positions, weft_dtype type) {
-    if (n_positions < 0)
-        return 0;
-    uint64_t blocks = ((uint64_t)n_positions + WEFT_CACHE_BLOCK - 1) / WEFT_CACHE_BLOCK, bytes = 0;
-    for (int32_t i = 0; i < h->n_layer; i++) {
-        weft_cache_layer keeps = keeps_of(h);
-        uint64_t rows, states = weft_cache_layer_state_bytes(&keeps);
-        if (!weft_mul_u64(blocks * WEFT_CACHE_BLOCK, weft_cache_layer_bytes(&keeps, type), &rows) ||
-            !weft_mul_u64(states, (uint64_t)weft_cache_slots_for(1), &states) ||
-            !weft_add_u64(rows, states, &rows) || !weft_add_u64(bytes, rows, &bytes))
-            return UINT64_MAX;
-    }
-    return bytes;
+/* Adds what a layer takes of a cache of one sequence; saturates. */
+static void add_cache_bytes(const weft_hparams *h, const weft_layer *layer, int32_t n_positions,
+                            weft_dtype type, uint64_t *bytes) {
+    weft_cache_layer keeps = keeps_of(h, layer);
+    uint64_t blocks = ((uint64_t)n_positions + WEFT_CACHE_BLOCK - 1) / WEFT_CACHE_BLOCK;
+    uint64_t rows, states = weft_cache_layer_state_bytes(&keeps);
+    if (!weft_mul_u64(blocks * WEFT_CACHE_BLOCK, weft_cache_layer_bytes(&keeps, type), &rows) ||
+        !weft_mul_u64(states, (uint64_t)weft_cache_slots_for(1), &states) ||
+        !weft_add_u64(rows, states, &rows) || !weft_add_u64(*bytes, rows, bytes))
+        *bytes = UINT64_MAX;
 }
 
 uint64_t weft_network_cache_bytes(const weft_network *network, int32_t n_positions,
                                   weft_dtype cache_type) {
-    return cache_bytes(&network->h, n_positions, cache_type);
+    uint64_t bytes = 0;
+    for (int32_t i = 0; n_positions > 0 && i < network->h.n_layer; i++)
+        add_cache_bytes(&network->h, &network->layers[i], n_positions, cache_type, &bytes);
+    return bytes;
 }
 
 bool weft_network_estimate(const weft_metadata *metadata, bool hugging_face, int32_t n_positions,
@@ -248,6 +248,12 @@ bool weft_network_estimate(const weft_metadata *metadata, bool hugging_face, int
     if (n_positions <= 0)
         n_positions = h.n_context < 4096 ? h.n_context : 4096;
     *n_context_train = h.n_context;
-    *bytes = cache_bytes(&h, n_positions, cache_type);
+    *bytes = 0;
+    for (int32_t i = 0; i < h.n_layer; i++) {
+        weft_layer layer = {0};
+        if (weft_hparams_layer(metadata, arch, (int)spelling, &h, i, &layer))
+            return false;
+        add_cache_bytes(&h, &layer, n_positions, cache_type, bytes);
+    }
     return true;
 }

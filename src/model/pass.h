@@ -21,7 +21,9 @@ typedef struct weft_pass {
     weft_tensor *row_ids;             /* [T] i32: 0, 1, … into the rope rows */
     weft_tensor *cosines[WEFT_ROPES]; /* [T, n_rot / 2] f32 */
     weft_tensor *sines[WEFT_ROPES];
-    weft_tensor *wanted; /* [rows wanted] i32; NULL: no row's logits are wanted */
+    weft_tensor *wanted;  /* [rows wanted] i32; NULL: no row's logits are wanted */
+    weft_state_run *runs; /* [n_runs]: each sequence's rows and the state before them */
+    size_t n_runs;
 } weft_pass;
 
 /* How the rows of a layer see earlier ones. Stateless; what it keeps of the past lies in the cache.
@@ -32,9 +34,16 @@ typedef struct weft_mixer {
      * contribution [T, n_embd] — in the last layer of the rows wanted only (weft_pass_wanted), and
      * NULL where none are. */
     weft_tensor *(*run)(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *in);
+    /* What such a layer keeps in the cache, into *out (zeros). */
+    void (*keeps)(const weft_hparams *h, weft_cache_layer *out);
 } weft_mixer;
 
-extern const weft_mixer weft_mixer_attention; /* attention.c */
+extern const weft_mixer weft_mixer_attention;  /* attention.c */
+extern const weft_mixer weft_mixer_latent;     /* mixers/latent.c */
+extern const weft_mixer weft_mixer_short_conv; /* mixers/short_conv.c */
+extern const weft_mixer weft_mixer_delta_net;  /* mixers/delta_net.c */
+extern const weft_mixer weft_mixer_mamba;      /* mixers/mamba.c */
+extern const weft_mixer weft_mixer_mamba2;
 
 /* Whether the layer is the last one and no logits are wanted: its part of the cache is what the
  * step was for. */
@@ -45,6 +54,10 @@ weft_tensor *weft_pass_wanted(const weft_pass *p, weft_scope *s, int32_t layer, 
 /* The architecture's norm; `weight` NULL gives x itself. bias may be NULL. */
 weft_tensor *weft_pass_norm(const weft_pass *p, weft_scope *s, weft_tensor *x, weft_tensor *weight,
                             weft_tensor *bias);
+
+/* Hands each sequence's rows of keys and values to the cache; v as in weft_cache_append. */
+void weft_pass_append(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *k,
+                      weft_tensor *v);
 
 /* in [T, n_embd], normed: the layer's dense network or mixture of experts, [T, n_embd]. */
 weft_tensor *weft_feed_forward(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *in);

@@ -79,6 +79,8 @@ static weft_status prepare_rule(weft_binding *b, const weft_tensor_rule *rule, i
     uint64_t bytes = bytes_of(b, rule, layer);
     if (weft_rule_derives(n, rule))
         st = weft_derive(b, rule, layer, field);
+    else if (rule->flags & WEFT_RULE_FLOATS)
+        st = weft_derive_table(b, rule, name, field);
     else if (rule->n_rows == WEFT_EXT_NONE)
         st = prepare_vector(b, rule, name, field);
     else if (b->options->pack)

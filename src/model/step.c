@@ -36,6 +36,19 @@ static bool wants(const weft_step *step, size_t i) {
     return step->wants_logits ? step->wants_logits[i] : i == step->n - 1;
 }
 
+/* The rows of each sequence, for layers with a state. */
+static bool find_runs(weft_pass *p, weft_scope *scope) {
+    const weft_step *step = p->step;
+    p->runs = weft_scope_scratch(scope, "forward", step->n * sizeof *p->runs);
+    for (size_t i = 0; i < step->n && p->runs; i++) {
+        if (i == 0 || step->sequences[i - 1] != step->sequences[i])
+            p->runs[p->n_runs++] =
+                (weft_state_run){i, 0, weft_cache_state_slot(p->cache, step->sequences[i])};
+        p->runs[p->n_runs - 1].n++;
+    }
+    return p->runs != NULL;
+}
+
 /* Places and rope rows of the step's rows, in the caller's arena. */
 static weft_status prepare(weft_pass *p, weft_scope *scope) {
     const weft_network *n = p->n;
@@ -52,6 +65,8 @@ static weft_status prepare(weft_pass *p, weft_scope *scope) {
             first ? weft_cache_length(p->cache, sequence) : p->rows[i - 1].position + 1;
         ids[i] = p->rows[i].position;
     }
+    if (weft_cache_has_states(p->cache) && !find_runs(p, scope))
+        return failed(scope);
     int64_t n_rows[1] = {(int64_t)step->n};
     p->positions = weft_from_data(scope, WEFT_I32, 1, n_rows, ids, step->n * sizeof *ids);
     const double *frequencies[WEFT_ROPES] = {n->frequencies, n->frequencies_local};

@@ -47,8 +47,10 @@ const weft_key_name weft_keys_usual[] = {
     {WEFT_KEY_COUNT, NULL, {NULL}},
 };
 
-static const weft_arch *const known[] = {&weft_arch_llama, &weft_arch_qwen2, &weft_arch_qwen3,
-                                         &weft_arch_gemma3};
+static const weft_arch *const known[] = {
+    &weft_arch_llama,     &weft_arch_qwen2,  &weft_arch_qwen3,    &weft_arch_gemma3,
+    &weft_arch_deepseek2, &weft_arch_lfm2,   &weft_arch_mamba,    &weft_arch_mamba2,
+    &weft_arch_qwen3next, &weft_arch_qwen35, &weft_arch_qwen35moe};
 #define N_KNOWN (sizeof known / sizeof *known)
 
 static bool one_of(const char *const *names, const char *name) {
@@ -59,7 +61,7 @@ static bool one_of(const char *const *names, const char *name) {
 }
 
 static weft_status unknown(const char *key, const char *name, size_t n_bytes) {
-    char list[128] = "";
+    char list[1024] = "";
     for (size_t i = 0; i < N_KNOWN; i++) {
         strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
         strncat(list, known[i]->name, sizeof list - strlen(list) - 1);
