@@ -55,6 +55,7 @@ static double limit_of(const weft_limits *limits, const char *name) {
     return strcmp(name, "read") == 0   ? limits->read_one
            : strcmp(name, "int8") == 0 ? limits->int8_one
            : strcmp(name, "f32") == 0  ? limits->f32_one
+           : strcmp(name, "bf16") == 0 ? limits->bf16_one
                                        : (double)NAN;
 }
 

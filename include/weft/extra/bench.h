@@ -67,7 +67,7 @@ typedef struct weft_kernel_time {
     const char *name;    /* of this variant, as "weft_kernel_panel_q8_avx2" */
     const char *variant; /* "avx2" */
     const char *type;    /* of the weights or of the cache; "" where there is one only */
-    const char *limit;   /* what bounds it: "read", "int8", "f32"; "" for work within the caches */
+    const char *limit;   /* what bounds it: "read", "int8", "f32", "bf16"; "": the caches */
     size_t rows;         /* of activations */
     double seconds;      /* of one call, the best of several, on one thread */
     double bytes, ops;   /* of one call */

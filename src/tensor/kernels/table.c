@@ -46,3 +46,9 @@ const weft_kernels *weft_kernels_of(weft_isa isa) {
     bool compiled_in = (unsigned)isa < WEFT_ISA_COUNT && tables[isa].quantize_q8 != NULL;
     return compiled_in ? &tables[isa] : NULL;
 }
+
+bool weft_bf16_serves(const weft_kernels *k, weft_dtype dtype) {
+    if (k->panel_bf16 == NULL || dtype == WEFT_F32)
+        return false;
+    return weft_isa_includes(k->isa, WEFT_ISA_AMX) || !weft_dtype_is_quantized(dtype);
+}

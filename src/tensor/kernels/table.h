@@ -33,6 +33,15 @@ typedef struct weft_kernels {
     void (*panel_f32)(weft_dtype dtype, const void *panels, size_t n_panels, const float *x,
                       size_t n, size_t n_cols, size_t ldx, float *y, size_t ldy);
 
+    /* For prefill in default mode (weft_bf16_serves); NULL where the CPU has no such products.
+     * Up to 16 rows of x as bfloat16 in tiles of 16 rows and 32 columns, [ceil(n_cols / 32), 16,
+     * 32], zeros behind both ends. */
+    void (*rows_bf16)(const float *x, size_t n, size_t n_cols, size_t ldx, uint16_t *tiles);
+    /* As panel_f32 for weights of any type, which are rounded to bfloat16: x of rows_bf16, 16 rows
+     * after 16 rows; sums are float32, in an order of the CPU's own. */
+    void (*panel_bf16)(weft_dtype dtype, const void *panels, size_t n_panels, const uint16_t *x,
+                       size_t n, size_t n_cols, float *y, size_t ldy);
+
     /* Sums along a row: 16 virtual lanes (lane = index mod 16), a fixed tree at the end. */
     void (*rms_norm)(const float *x, const float *weight /* NULL: ones */, size_t n, float eps,
                      float *y);
@@ -112,5 +121,12 @@ typedef struct weft_kernels {
 
 /* The table of a variant that was compiled in, or NULL. Constant memory. */
 const weft_kernels *weft_kernels_of(weft_isa isa);
+
+#define WEFT_BF16_TILE 512 /* elements: 1 KiB */
+
+/* Whether bfloat16 is the faster way for a weight of `dtype`: a matrix unit beats all others;
+ * AVX512-BF16 has twice the products of float32 and half of those of bytes. Never for F32, whose
+ * owner asks for more digits. */
+bool weft_bf16_serves(const weft_kernels *k, weft_dtype dtype);
 
 #endif

@@ -35,7 +35,7 @@ static const kernel_name names[] = {
 
 /* ---- Operands ---- */
 
-#define MOST_ROWS 64
+#define MOST_ROWS 128
 #define COLS 2048
 #define HEAD_DIM 128
 #define POSITIONS 64
@@ -80,6 +80,16 @@ static void call_panel_q8(const call *c) {
 static void call_panel_f32(const call *c) {
     c->k->panel_f32(c->type, c->o->weights, c->n_panels, c->o->x, c->rows, COLS, COLS, c->o->y,
                     c->n_panels * WEFT_PANEL_ROWS);
+}
+
+/* Any bytes will do for tiles of x. */
+static void call_panel_bf16(const call *c) {
+    c->k->panel_bf16(c->type, c->o->weights, c->n_panels, (const uint16_t *)(const void *)c->o->x,
+                     c->rows, COLS, c->o->y, c->n_panels * WEFT_PANEL_ROWS);
+}
+
+static void call_rows_bf16(const call *c) {
+    c->k->rows_bf16(c->o->x, WEFT_PANEL_ROWS, COLS, COLS, (uint16_t *)(void *)c->o->y);
 }
 
 static size_t head_bytes(weft_dtype type) {
@@ -208,6 +218,7 @@ static void call_f32_to_f16(const call *c) {
 
 typedef enum work_kind {
     WORK_PANELS,    /* weights times 1, 4 and 64 rows */
+    WORK_TILES,     /* weights of every type times 32 and 128 rows */
     WORK_CACHE,     /* positions of one head, of every type of a cache */
     WORK_HISTORY,   /* the same, out of memory, for three queries */
     WORK_ATTENTION, /* the same as floats, for 1 and 16 queries */
@@ -226,6 +237,8 @@ static const timed table[] = {
     {"quantize_q8", call_quantize_q8, WORK_FLOATS, false, 5},
     {"panel_q8", call_panel_q8, WORK_PANELS, true, 0},
     {"panel_f32", call_panel_f32, WORK_PANELS, false, 0},
+    {"rows_bf16", call_rows_bf16, WORK_FLOATS, false, 6},
+    {"panel_bf16", call_panel_bf16, WORK_TILES, false, 0},
     {"rms_norm", call_rms_norm, WORK_FLOATS, false, 12},
     {"layer_norm", call_layer_norm, WORK_FLOATS, false, 16},
     {"softmax", call_softmax, WORK_FLOATS, false, 8},
@@ -319,27 +332,33 @@ static void time_line(run_state *r, const kernel_name *n, const timed *t, const 
 
 /* One row reads weights from memory, which bounds decode; more rows find them in a cache, as the
  * tiles of a long prompt do. */
+static void time_rows(run_state *r, const kernel_name *n, const timed *t, call *c,
+                      const char *limit) {
+    size_t bytes = weft_panel_bytes(c->type, COLS);
+    size_t most = (c->rows == 1 ? WEIGHT_BYTES : CACHED_BYTES) / bytes;
+    if (c->k->isa == WEFT_ISA_SCALAR && c->rows == 1)
+        most /= 8;
+    size_t room = r->o->y_floats / WEFT_PANEL_ROWS / c->rows;
+    c->n_panels = most < room ? most : room;
+    double elements = (double)c->n_panels * WEFT_PANEL_ROWS * COLS;
+    work_cost cost = {.bytes = (double)(c->n_panels * bytes),
+                      .ops = 2 * elements * (double)c->rows,
+                      .limit = c->rows == 1 ? "read" : limit};
+    time_line(r, n, t, c, &cost, weft_dtype_name(c->type));
+}
+
 static void time_panels(run_state *r, const kernel_name *n, const timed *t, call *c) {
-    static const size_t rows[] = {1, 4, MOST_ROWS};
+    static const size_t few[] = {1, 4, 64}, many[] = {32, MOST_ROWS};
+    bool tiles = t->kind == WORK_TILES;
     for (int type = 0; type < WEFT_DTYPE_COUNT; type++) {
-        size_t bytes = weft_panel_bytes((weft_dtype)type, COLS);
-        if (!bytes || weft_dtype_is_quantized((weft_dtype)type) != t->bytewise)
+        c->type = (weft_dtype)type;
+        if (!weft_panel_bytes(c->type, COLS))
             continue;
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-            c->type = (weft_dtype)type;
-            c->rows = rows[i];
-            size_t most = (c->rows == 1 ? WEIGHT_BYTES : CACHED_BYTES) / bytes;
-            if (c->k->isa == WEFT_ISA_SCALAR && c->rows == 1)
-                most /= 8;
-            size_t room = r->o->y_floats / WEFT_PANEL_ROWS / c->rows;
-            c->n_panels = most < room ? most : room;
-            double elements = (double)c->n_panels * WEFT_PANEL_ROWS * COLS;
-            work_cost cost = {.bytes = (double)(c->n_panels * bytes),
-                              .ops = 2 * elements * (double)c->rows,
-                              .limit = c->rows == 1  ? "read"
-                                       : t->bytewise ? "int8"
-                                                     : "f32"};
-            time_line(r, n, t, c, &cost, weft_dtype_name(c->type));
+        if (!tiles && weft_dtype_is_quantized(c->type) != t->bytewise)
+            continue;
+        for (size_t i = 0; i < (tiles ? 2 : 3); i++) {
+            c->rows = tiles ? many[i] : few[i];
+            time_rows(r, n, t, c, tiles ? "bf16" : t->bytewise ? "int8" : "f32");
         }
     }
 }
@@ -371,7 +390,7 @@ static void time_one(run_state *r, const kernel_name *n) {
     call c = {.k = weft_kernels_of(n->isa), .o = r->o, .rows = 1};
     if (!t || !c.k || !weft_cpu_has(n->isa))
         return;
-    if (t->kind == WORK_PANELS) {
+    if (t->kind == WORK_PANELS || t->kind == WORK_TILES) {
         time_panels(r, n, t, &c);
     } else if (t->kind == WORK_CACHE || t->kind == WORK_HISTORY) {
         time_cache(r, n, t, &c);
@@ -381,6 +400,8 @@ static void time_one(run_state *r, const kernel_name *n) {
         work_cost cost = {.bytes = (double)(FLOATS * t->bytes), .limit = ""};
         if (t->run == call_quantize_q8)
             cost.bytes = (double)(COLS * t->bytes);
+        if (t->run == call_rows_bf16)
+            cost.bytes = (double)(WEFT_PANEL_ROWS * COLS * t->bytes);
         time_line(r, n, t, &c, &cost, "");
     }
 }

@@ -4,7 +4,7 @@
  * unpacked. */
 #include "tensor/kernels/x86/lanes_avx512.h"
 #include "tensor/kernels/declare.h"
-#include "tensor/kernels/ref/panel_q8_block.h"
+#include "tensor/kernels/x86/quants_avx512.h"
 
 /* Blocks of a panel that are unpacked at a time: 12 KiB. */
 #define CHUNK 16
@@ -23,98 +23,20 @@ typedef struct source {
     const unpacked *u;
 } source;
 
-WEFT_INLINE __m512i load(const void *p) {
-    return _mm512_loadu_si512(p);
-}
-
-/* Signed bytes become unsigned by 128. */
-WEFT_INLINE int offset_of(weft_form form) {
-    return weft_form_signed(form) ? 128 : weft_forms[form].offset;
-}
-
 /* Halves that keep their own sums. */
 WEFT_INLINE bool two_sums(weft_form form) {
     return weft_form_halves(form) || weft_form_floats(form);
 }
 
-/* Shifts right, or left by -n. (Compilers differ on the sign of an immediate's type.) */
-WEFT_INLINE __m512i shift16(__m512i v, int n) {
-    switch (n) {
-    case -4:
-        return _mm512_slli_epi16(v, 4);
-    case -3:
-        return _mm512_slli_epi16(v, 3);
-    case -2:
-        return _mm512_slli_epi16(v, 2);
-    case -1:
-        return _mm512_slli_epi16(v, 1);
-    case 1:
-        return _mm512_srli_epi16(v, 1);
-    case 2:
-        return _mm512_srli_epi16(v, 2);
-    case 3:
-        return _mm512_srli_epi16(v, 3);
-    case 4:
-        return _mm512_srli_epi16(v, 4);
-    case 5:
-        return _mm512_srli_epi16(v, 5);
-    case 6:
-        return _mm512_srli_epi16(v, 6);
-    default:
-        return v;
-    }
-}
-
-/* a | (b & mask) */
-WEFT_INLINE __m512i or_masked(__m512i a, __m512i b, char mask) {
-    return _mm512_ternarylogic_epi32(a, b, _mm512_set1_epi8(mask), 0xf8);
-}
-
-/* Quad j of the 16 rows, from packed lines. */
-WEFT_INLINE __m512i packed_quad(weft_form form, q8_block s, int j) {
-    const int bits = weft_forms[form].bits;
-    if (bits == 8)
-        return _mm512_xor_si512(load(s.q + 64 * j), _mm512_set1_epi8(-128));
-    __m512i v = bits >= 4 ? shift16(load(s.q + 64 * (j % 4)), j < 4 ? 0 : 4)
-                          : shift16(load(s.q + 64 * (j / 4)), 2 * (j % 4));
-    v = _mm512_and_si512(v, _mm512_set1_epi8(bits >= 4 ? 15 : 3));
-    if (bits == 5)
-        v = or_masked(v, shift16(load(s.h), j - 4), 16);
-    else if (bits == 3)
-        v = or_masked(v, shift16(load(s.h), j - 2), 4);
-    else if (bits == 6)
-        v = or_masked(v, shift16(load(s.h + 64 * (j / 4)), 2 * (j % 4) - 4), 48);
-    if (weft_form_has_codes(form)) {
-        __m128i table = _mm_load_si128((const __m128i *)s.table);
-        v = _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), v);
-    }
-    return v;
-}
-
-WEFT_INLINE __m256i pair_bytes(bool packed, source s) {
-    const void *p = packed ? s.block.sc : s.u->sc[0];
-    return _mm256_loadu_si256((const __m256i *)p);
-}
-
-/* The integer sub-scales of both halves of the block as pairs of int16. */
-WEFT_INLINE __m512i sub_scales(weft_form form, bool packed, source s) {
-    __m256i bytes = pair_bytes(packed, s);
-    if (form == WEFT_FORM_Q2_K)
-        bytes = _mm256_and_si256(bytes, _mm256_set1_epi8(15));
-    return _mm512_cvtepi8_epi16(bytes);
-}
-
-/* The minima of Q2_K in the same way. */
-WEFT_INLINE __m512i sub_minima(bool packed, source s) {
-    __m256i bytes = _mm256_srli_epi16(pair_bytes(packed, s), 4);
-    return _mm512_cvtepi8_epi16(_mm256_and_si256(bytes, _mm256_set1_epi8(15)));
+WEFT_INLINE const uint8_t *pair_bytes(bool packed, source s) {
+    return packed ? s.block.sc : s.u->sc[0];
 }
 
 /* Adds quad j's products to the sums of `n` rows of x; two chains for a single row, or where the
  * halves have their own scales. */
 WEFT_INLINE void quad_dots(weft_form form, bool packed, int n, source s, int j, const int8_t *x,
                            size_t ldx, __m512i half[2][TILE]) {
-    __m512i w = packed ? packed_quad(form, s.block, j) : load(s.u->w[j]);
+    __m512i w = packed ? packed_quad(form, s.block, j) : quants_load(s.u->w[j]);
     int to = n == 1 || two_sums(form) ? j / 4 : 0;
     WEFT_UNROLL for (int c = 0; c < n; c++) {
         int32_t quad;
@@ -138,9 +60,8 @@ WEFT_INLINE void block_dots(weft_form form, bool packed, int n, source s, const 
     quad_dots(form, packed, n, s, 6, x, ldx, dot);
     quad_dots(form, packed, n, s, 7, x, ldx, dot);
     if (weft_form_halves(form)) {
-        __m512i both = sub_scales(form, packed, s);
-        __m512i high = _mm512_srai_epi32(both, 16);
-        __m512i low = _mm512_srai_epi32(_mm512_slli_epi32(both, 16), 16);
+        __m512i both = scale_pairs(form, pair_bytes(packed, s));
+        __m512i low = of_pairs(both, 0), high = of_pairs(both, 1);
         WEFT_UNROLL for (int c = 0; c < n; c++) dot[0][c] = _mm512_add_epi32(
             _mm512_mullo_epi32(dot[0][c], low), _mm512_mullo_epi32(dot[1][c], high));
     } else if (n == 1 && !two_sums(form)) {
@@ -166,59 +87,9 @@ WEFT_INLINE __m512i offset_dot(weft_form form, bool packed, source s, const int8
                                int32_t sum) {
     if (!weft_form_halves(form))
         return _mm512_set1_epi32(offset_of(form) * sum);
-    return _mm512_mullo_epi32(_mm512_madd_epi16(sub_scales(form, packed, s), half_sums(x, sum)),
-                              _mm512_set1_epi32(offset_of(form)));
-}
-
-WEFT_INLINE __m512i wide_bytes(const uint8_t *p) {
-    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
-}
-
-/* Signed bytes. */
-WEFT_INLINE __m512 byte_floats(const uint8_t *p) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
-}
-
-/* E8M0, halved: 2^(e - 128). */
-WEFT_INLINE __m512 power_floats(const uint8_t *p) {
-    __m512i e = wide_bytes(p);
-    __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
-    __mmask16 is_small = _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2));
-    return _mm512_castsi512_ps(
-        _mm512_mask_sllv_epi32(normal, is_small, _mm512_set1_epi32(0x00200000), e));
-}
-
-/* UE4M3, halved: the fields of an f16 that is 128 times too small. */
-WEFT_INLINE __m512 ue4m3_floats(const uint8_t *p) {
-    __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p));
-    return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_slli_epi16(wide, 7)), _mm512_set1_ps(128));
-}
-
-WEFT_INLINE __m512 half_floats(const uint8_t *p) {
-    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
-}
-
-/* d_w and -m_w; NVFP4: the scales of both halves of the block. */
-WEFT_INLINE void block_scales(weft_form form, q8_block s, __m512 *d, __m512 *m) {
-    const weft_form_info *f = &weft_forms[form];
-    *m = _mm512_setzero_ps();
-    if (weft_form_floats(form)) {
-        *d = ue4m3_floats(s.sc);
-        *m = ue4m3_floats(s.sc + 16);
-        return;
-    }
-    *d = f->d == 1 ? power_floats(s.d) : half_floats(s.d);
-    if (has_unit(form))
-        *d = _mm512_mul_ps(*d, _mm512_set1_ps(s.unit));
-    if (f->scales == WEFT_SCALES_SUB)
-        *d = _mm512_mul_ps(*d, byte_floats(s.sc));
-    if (!f->m)
-        return;
-    *m = half_floats(s.m);
-    if (f->scales == WEFT_SCALES_SUB)
-        *m = _mm512_mul_ps(*m, byte_floats(s.min));
-    if (f->blocks > 1) /* dmin counts down, an f16 minimum up */
-        *m = _mm512_xor_ps(*m, _mm512_set1_ps(-0.0f));
+    return _mm512_mullo_epi32(
+        _mm512_madd_epi16(scale_pairs(form, pair_bytes(packed, s)), half_sums(x, sum)),
+        _mm512_set1_epi32(offset_of(form)));
 }
 
 /* One block's step of the chains of sixteen outputs, for row c of a tile. */
@@ -242,7 +113,8 @@ WEFT_INLINE __m512 block_add(weft_form form, bool packed, source s, int c, __m51
         return acc;
     __m512 of = _mm512_set1_ps((float)sum);
     if (weft_form_halves(form))
-        of = _mm512_cvtepi32_ps(_mm512_madd_epi16(sub_minima(packed, s), half_sums(x, sum)));
+        of = _mm512_cvtepi32_ps(
+            _mm512_madd_epi16(minimum_pairs(pair_bytes(packed, s)), half_sums(x, sum)));
     return _mm512_fmadd_ps(_mm512_mul_ps(m, scale), of, acc);
 }
 
