@@ -17,6 +17,7 @@ struct weft_engine {
     void *log_ctx;
     weft_numbers numbers;
     weft_isa isa;
+    bool bf16_always; /* tests: products in bfloat16 wherever the CPU has them */
     weft_team *team;
     struct weft_profile *profile; /* NULL: nobody records what ops take */
     pthread_mutex_t pass; /* held for one forward pass: sessions take turns */

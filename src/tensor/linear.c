@@ -11,6 +11,8 @@
 #define PANEL WEFT_PANEL_ROWS
 #define MOST_TILE_ROWS 64
 #define TILE_BYTES ((size_t)64 * 1024)   /* of activations, for a level-2 cache */
+#define BF16_LEAST_ROWS 32               /* of a step, above every batch that decodes */
+#define BF16_TILE_ROWS 256               /* unpacking a panel pays for many rows only */
 #define CHUNK_BYTES ((size_t)128 * 1024) /* of panels, as well */
 
 typedef struct part { /* one of the linears */
@@ -20,7 +22,7 @@ typedef struct part { /* one of the linears */
     int64_t bias_step;
     float *y;                                   /* [n_rows, n_out] */
     size_t n_out, panel_bytes, first, n_panels; /* `first`: its place among all panels */
-    bool q8;
+    bool q8, bf16;                              /* neither: float32 */
 } part;
 
 typedef struct job {
@@ -31,7 +33,8 @@ typedef struct job {
     const float *x;           /* [n_rows, n_in], row step x_row */
     size_t n_rows, n_in, x_row;
     weft_q8_rows q8;
-    bool any_q8, any_float;
+    uint16_t *tiles; /* of x as bfloat16, 16 rows after 16 rows */
+    bool any_q8, any_float, any_bf16;
     size_t rows_a_tile, rows_a_group;
     unsigned char *scratch; /* a thread: one panel and 16 rows */
     size_t scratch_bytes, rows_at;
@@ -48,10 +51,27 @@ static void quantize_rows(void *ctx, size_t begin, size_t end, int thread) {
                           j->q8.sums + r * blocks);
 }
 
+/* Elements of 16 rows. */
+static size_t tiles_step(const job *j) {
+    return weft_ceil_div(j->n_in, 32) * WEFT_BF16_TILE;
+}
+
+static void round_rows(void *ctx, size_t begin, size_t end, int thread) {
+    job *j = ctx;
+    (void)thread;
+    for (size_t i = begin; i < end; i++) {
+        size_t row = i * PANEL, n = j->n_rows - row < PANEL ? j->n_rows - row : PANEL;
+        j->k->rows_bf16(j->x + row * j->x_row, n, j->n_in, j->x_row, j->tiles + i * tiles_step(j));
+    }
+}
+
 /* y [n rows from `row`] of `n_panels` consecutive panels. */
 static void multiply(const job *j, const part *p, const void *panels, size_t n_panels, size_t row,
                      size_t n, float *y, size_t ldy) {
-    if (p->q8) {
+    if (p->bf16) {
+        j->k->panel_bf16(p->weight->dtype, panels, n_panels, j->tiles + row / PANEL * tiles_step(j),
+                         n, j->n_in, y, ldy);
+    } else if (p->q8) {
         size_t blocks = j->n_in / 32;
         weft_q8_rows x = {j->q8.q + row * j->n_in, j->q8.d + row * blocks,
                           j->q8.sums + row * blocks, n, j->n_in};
@@ -71,7 +91,7 @@ static void run_tile(const job *j, const part *p, const unsigned char *panels, s
     if (whole > 0)
         multiply(j, p, panels, whole, row, n, y, p->n_out);
     if (whole < n_panels) { /* the last panel has rows of padding */
-        _Alignas(64) float spill[MOST_TILE_ROWS * PANEL];
+        _Alignas(64) float spill[BF16_TILE_ROWS * PANEL];
         multiply(j, p, panels + whole * p->panel_bytes, 1, row, n, spill, PANEL);
         size_t rest = p->n_out - col - whole * PANEL;
         for (size_t r = 0; r < n; r++)
@@ -96,8 +116,9 @@ static void run_part(const job *j, const part *p, size_t first, size_t n_panels,
                             weft_rows_at(p->weight, at * PANEL, rows, scratch + j->rows_at), rows,
                             j->n_in, scratch);
         }
-        for (size_t r = row; r < row + n_rows; r += j->rows_a_tile) {
-            size_t n = row + n_rows - r < j->rows_a_tile ? row + n_rows - r : j->rows_a_tile;
+        size_t rows_a_tile = p->bf16 ? BF16_TILE_ROWS : j->rows_a_tile;
+        for (size_t r = row; r < row + n_rows; r += rows_a_tile) {
+            size_t n = row + n_rows - r < rows_a_tile ? row + n_rows - r : rows_a_tile;
             run_tile(j, p, panels, at, step, r, n);
         }
     }
@@ -187,10 +208,12 @@ static bool check_bias(weft_scope *s, const char *name, const weft_tensor *w,
 /* ---- Plan ---- */
 
 static void add_part(job *j, const weft_tensor *w, const weft_tensor *bias, weft_tensor *y,
-                     bool float_mode) {
+                     const weft_engine *engine) {
     part *p = &j->parts[j->n_parts++];
     *p = (part){.weight = w, .y = weft_tensor_data(y), .n_out = (size_t)w->dims[0]};
-    p->q8 = weft_dtype_is_quantized(w->dtype) && !float_mode;
+    if (engine->numbers == WEFT_NUMBERS_DEFAULT && j->n_rows >= BF16_LEAST_ROWS)
+        p->bf16 = weft_bf16_serves(j->k, w->dtype) || (engine->bf16_always && j->k->panel_bf16);
+    p->q8 = weft_dtype_is_quantized(w->dtype) && engine->numbers != WEFT_NUMBERS_FLOAT && !p->bf16;
     if (bias != NULL) {
         p->bias = weft_tensor_data(bias);
         p->bias_step = bias->strides[0];
@@ -201,7 +224,8 @@ static void add_part(job *j, const weft_tensor *w, const weft_tensor *bias, weft
     p->n_panels = weft_ceil_div(p->n_out, PANEL);
     j->n_panels += p->n_panels;
     j->any_q8 |= p->q8;
-    j->any_float |= !p->q8;
+    j->any_bf16 |= p->bf16;
+    j->any_float |= !p->q8 && !p->bf16;
     if (p->panels == NULL) {
         size_t rows = weft_rows_packed(w) ? 0 : PANEL * weft_row_bytes(w);
         rows = (rows + 63) / 64 * 64;
@@ -258,6 +282,16 @@ static bool quantize(weft_scope *s, job *j) {
     return true;
 }
 
+static bool round_to_bf16(weft_scope *s, job *j) {
+    size_t n = weft_ceil_div(j->n_rows, PANEL);
+    j->tiles = weft_scope_scratch(s, j->name,
+                                  weft_size_of(n, weft_size_of(tiles_step(j), sizeof *j->tiles)));
+    if (j->tiles == NULL)
+        return false;
+    weft_op_loop(s, n, 4 * j->n_in * PANEL, round_rows, j);
+    return true;
+}
+
 static bool run(weft_scope *s, job *j) {
     size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
     if (j->rows_at > 0) {
@@ -266,12 +300,14 @@ static bool run(weft_scope *s, job *j) {
         if (j->scratch == NULL)
             return false;
     }
-    if (j->any_q8 && !quantize(s, j))
+    if ((j->any_q8 && !quantize(s, j)) || (j->any_bf16 && !round_to_bf16(s, j)))
         return false;
     size_t row_bytes = j->any_float ? 4 * j->n_in : j->n_in + j->n_in / 4;
     j->rows_a_tile = TILE_BYTES / row_bytes;
     j->rows_a_tile = j->rows_a_tile < 8 ? 8 : j->rows_a_tile;
     j->rows_a_tile = j->rows_a_tile > MOST_TILE_ROWS ? MOST_TILE_ROWS : j->rows_a_tile;
+    if (j->any_bf16) /* whose tiles begin at every 16th row */
+        j->rows_a_tile = (j->rows_a_tile + PANEL - 1) / PANEL * PANEL;
     /* Few panels for many threads: rows are shared out as well. */
     j->rows_a_group = j->n_rows;
     if (j->n_panels < 4 * threads && j->n_rows > 2 * j->rows_a_tile)
@@ -331,8 +367,7 @@ static bool linears(weft_scope *s, const char *name, weft_tensor *x, weft_tensor
     for (int d = 0; d < x->rank - 1; d++)
         j.n_rows *= (size_t)x->dims[d];
     for (size_t i = 0; i < n; i++)
-        add_part(&j, weights[i], biases == NULL ? NULL : biases[i], out[i],
-                 weft_scope_engine(s)->numbers == WEFT_NUMBERS_FLOAT);
+        add_part(&j, weights[i], biases == NULL ? NULL : biases[i], out[i], weft_scope_engine(s));
     bool done = true;
     if (j.n_rows > 0 && j.n_panels > 0) {
         if (j.n_in == 0)

@@ -99,8 +99,8 @@ static void test_close_to_f64(void **state) {
 
 static void test_same_bits_for_layouts_threads_and_batches(void **state) {
     (void)state;
-    fixture *one = open_fixture(1, WEFT_NUMBERS_DEFAULT),
-            *four = open_fixture(4, WEFT_NUMBERS_DEFAULT);
+    fixture *one = open_fixture(1, WEFT_NUMBERS_REPRODUCIBLE),
+            *four = open_fixture(4, WEFT_NUMBERS_REPRODUCIBLE);
     for (size_t t = 0; t < N_TYPES; t++) {
         int64_t x_dims[] = {37, 768};
         weft_tensor *x = random_packed(one, WEFT_F32, 2, x_dims);
@@ -125,9 +125,62 @@ static void test_same_bits_for_layouts_threads_and_batches(void **state) {
     close_fixture(four);
 }
 
+/* Root mean square of y's distance to float64, in parts of y's own. */
+static double error_of(weft_tensor *y, weft_tensor *x, weft_tensor *w, weft_scope *s) {
+    size_t n_in = (size_t)weft_tensor_dim(x, -1), n_out = (size_t)weft_tensor_dim(w, 0);
+    double *a = elements(x), *b = elements(weft_dequantize(s, w)), *r = elements(y);
+    double wrong = 0, all = 0;
+    for (size_t i = 0; i < (size_t)weft_tensor_numel(y); i++) {
+        double want = 0;
+        for (size_t k = 0; k < n_in; k++)
+            want += a[i / n_out * n_in + k] * b[i % n_out * n_in + k];
+        wrong += (r[i] - want) * (r[i] - want);
+        all += want * want;
+    }
+    free(a), free(b), free(r);
+    return sqrt(wrong / all);
+}
+
+/* What default mode may do from 32 rows on: at most the errors that docs/numerics.md states. The
+ * same with bfloat16 for all types where the CPU has it. */
+static void test_long_steps_in_default_mode(void **state) {
+    (void)state;
+    fixture *f = open_fixture(3, WEFT_NUMBERS_DEFAULT);
+    fixture *exact = open_fixture(1, WEFT_NUMBERS_REPRODUCIBLE);
+    const weft_kernels *k = weft_scope_kernels(f->s);
+    double most[2] = {0, 0}, error;
+    for (size_t t = 0; t < N_TYPES; t++)
+        for (int64_t rows = 31; rows <= 300; rows += rows < 33 ? 1 : 267) {
+            int64_t x_dims[] = {rows, 512};
+            weft_tensor *x = random_packed(f, WEFT_F32, 2, x_dims);
+            weft_tensor *w = random_weight(f, types[t], 83, 512), *panels = packed(f, w);
+            weft_tensor *want = weft_linear(exact->s, x, panels, NULL);
+            for (int always = 0; always < 2; always++) {
+                f->engine->bf16_always = always;
+                bool bf16 =
+                    rows >= 32 && (weft_bf16_serves(k, types[t]) || (always && k->panel_bf16));
+                weft_tensor *y = weft_linear(f->s, x, panels, NULL);
+                scope_ok(f->s);
+                assert_same_bits(weft_linear(f->s, x, w, NULL), y);
+                if (!bf16)
+                    assert_same_bits(y, want);
+                error = error_of(y, x, w, f->s);
+                bool int8 = !bf16 && weft_dtype_is_quantized(types[t]);
+                assert_true(error < (bf16 ? 0.003 : int8 ? 0.006 : 1e-5));
+                most[int8] = error > most[int8] ? error : most[int8];
+            }
+            weft_tensor_release(&panels);
+            assert_weft_ok(weft_scope_reset(f->s));
+            assert_weft_ok(weft_scope_reset(exact->s));
+        }
+    printf("greatest errors: bf16 %.4f, int8 %.4f\n", most[0], most[1]);
+    close_fixture(f);
+    close_fixture(exact);
+}
+
 static void test_many_rows_with_few_panels(void **state) {
     (void)state;
-    fixture *f = open_fixture(4, WEFT_NUMBERS_DEFAULT);
+    fixture *f = open_fixture(4, WEFT_NUMBERS_REPRODUCIBLE);
     int64_t x_dims[] = {300, 256};
     for (size_t t = 0; t < N_TYPES; t += 3) {
         weft_tensor *x = random_packed(f, WEFT_F32, 2, x_dims),
@@ -252,6 +305,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_close_to_f64),
         cmocka_unit_test(test_same_bits_for_layouts_threads_and_batches),
+        cmocka_unit_test(test_long_steps_in_default_mode),
         cmocka_unit_test(test_many_rows_with_few_panels),
         T(test_bias_is_added_with_one_rounding),
         T(test_views_of_x_weight_and_bias),
