@@ -114,6 +114,7 @@ typedef enum weft_extent {
     WEFT_EXT_REC_IN,   /* n_in */
     WEFT_EXT_REC_RANK,
     WEFT_EXT_REC_X,    /* n_rank + 2 * n_state */
+    WEFT_EXT_Q_WHOLE,  /* n_head * head_dim, where queries have no latent */
     WEFT_EXT_Q_LATENT, /* the members of weft_latent */
     WEFT_EXT_KV_LATENT,
     WEFT_EXT_KV_A,         /* n_kv + n_rot */
@@ -155,7 +156,8 @@ typedef enum weft_fusion {
 
 /* One tensor: [n_cols] or [n_rows, n_cols] and the field of the layer (or of the network) that
  * borrows it. Rank 2: a matrix of any supported type; rank 1: floats, used as f32. A rule without a
- * name in a kind of file does not hold there. Of several rules for one field the first whose tensor
+ * name in a kind of file does not hold there, nor does one of a layer with an extent that is 0. Of
+ * several rules for one field the first whose tensor
  * is there counts, so that optional alternatives come before the required one. */
 typedef struct weft_tensor_rule {
     size_t field; /* offsetof into weft_layer or weft_globals */

@@ -41,6 +41,9 @@ bool weft_rule_holds(const weft_network *n, const weft_tensor_rule *rule, int32_
     if (layer < 0)
         return true;
     const weft_layer *l = &n->layers[layer];
+    weft_rule_shape shape = weft_rule_shape_of(&n->h, rule);
+    if (shape.rows == 0 || shape.cols == 0)
+        return false;
     bool recurrent = l->kind == WEFT_LAYER_RECURRENT;
     unsigned other = (recurrent ? WEFT_RULE_ATTENTION : WEFT_RULE_RECURRENT) |
                      (l->is_mixture ? WEFT_RULE_DENSE : WEFT_RULE_MIXTURE);
@@ -125,6 +128,8 @@ int64_t weft_extent_of(const weft_hparams *h, weft_extent e) {
         return h->n_ff_shared;
     case WEFT_EXT_Q_GATED:
         return 2 * (int64_t)h->n_head * h->head_dim;
+    case WEFT_EXT_Q_WHOLE:
+        return h->latent.n_q ? 0 : (int64_t)h->n_head * h->head_dim;
     case WEFT_EXT_Q_LATENT:
         return h->latent.n_q;
     case WEFT_EXT_KV_LATENT:

@@ -67,10 +67,60 @@ static void put_gguf(weft_metadata *m, const char *arch, const char *key, double
         tiny_put_f64(m, name, value);
 }
 
+/* What files of architectures with recurrent layers or latent attention say. */
+static bool put_own(weft_metadata *m, const char *arch) {
+    static const struct {
+        const char *arch, *key;
+        double value;
+    } keys[] = {
+        {"mamba", "ssm.conv_kernel", 4},
+        {"mamba", "ssm.inner_size", 128},
+        {"mamba", "ssm.state_size", 16},
+        {"mamba", "ssm.time_step_rank", 4},
+        {"mamba2", "ssm.conv_kernel", 4},
+        {"mamba2", "ssm.inner_size", 128},
+        {"mamba2", "ssm.state_size", 24},
+        {"mamba2", "ssm.time_step_rank", 8},
+        {"mamba2", "ssm.group_count", 2},
+        {"qwen35", "full_attention_interval", 3},
+        {"qwen35", "attention.key_length", 32},
+        {"qwen35", "rope.dimension_count", 8},
+        {"qwen35", "ssm.conv_kernel", 3},
+        {"qwen35", "ssm.inner_size", 96},
+        {"qwen35", "ssm.state_size", 16},
+        {"qwen35", "ssm.time_step_rank", 4},
+        {"qwen35", "ssm.group_count", 2},
+        {"deepseek2", "attention.key_length_mla", 32},
+        {"deepseek2", "attention.value_length_mla", 16},
+        {"deepseek2", "attention.kv_lora_rank", 32},
+        {"deepseek2", "attention.q_lora_rank", 48},
+        {"deepseek2", "rope.dimension_count", 8},
+    };
+    bool own = false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!strcmp(keys[i].arch, arch)) {
+            put_gguf(m, arch, keys[i].key, keys[i].value);
+            own = true;
+        }
+    if (!own)
+        return false;
+    tiny_put_string(m, "general.architecture", arch);
+    put_gguf(m, arch, "block_count", 3);
+    put_gguf(m, arch, "embedding_length", TINY_EMBD);
+    put_gguf(m, arch, "feed_forward_length", TINY_FF);
+    put_gguf(m, arch, "attention.head_count", TINY_HEADS);
+    put_gguf(m, arch, "attention.head_count_kv", TINY_KV);
+    put_gguf(m, arch, "context_length", TINY_CTX);
+    put_gguf(m, arch, "attention.layer_norm_rms_epsilon", 1e-5);
+    return true;
+}
+
 weft_metadata *tiny_metadata(const weft_allocator *a, const char *arch, bool hf) {
     weft_metadata *m = weft_metadata_create(a);
     assert_non_null(m);
     bool gemma = !strcmp(arch, "gemma3");
+    if (!hf && put_own(m, arch))
+        return m;
     if (hf) {
         tiny_put_string(m, "model_type", gemma ? "gemma3_text" : arch);
         tiny_put_u32(m, "num_hidden_layers", gemma ? 7 : 3);
@@ -114,6 +164,13 @@ static void make(weft_engine *engine, weft_weights *weights, const char *name,
     int64_t dims[2] = {weft_extent_of(h, rule->n_rows), weft_extent_of(h, rule->n_cols)};
     if (rule->n_rows == WEFT_EXT_VOCAB)
         dims[0] = TINY_VOCAB;
+    weft_rule_shape shape = weft_rule_shape_of(h, rule);
+    if (rule->fusion != WEFT_FUSED_NOT) {
+        bool transposed = rule->flags & WEFT_RULE_TRANSPOSED;
+        dims[0] = shape.n_stacked * shape.file_rows;
+        dims[1] = transposed ? shape.rows : shape.cols;
+        matrix = shape.matrix;
+    }
     weft_tensor *t;
     assert_weft_ok(weft_tensor_create_heap(&engine->allocator, WEFT_F32, WEFT_LAYOUT_STRIDED,
                                            matrix ? 2 : 1, matrix ? dims : dims + 1, true, &t));
@@ -121,7 +178,9 @@ static void make(weft_engine *engine, weft_weights *weights, const char *name,
     int64_t n = (matrix ? dims[0] : 1) * dims[1];
     float scale = rule->flags & WEFT_RULE_GATHER ? 1.0f : 2.0f / sqrtf((float)dims[1]);
     for (int64_t i = 0; i < n; i++)
-        data[i] = matrix ? uniform() * scale : 1.0f + 0.3f * uniform();
+        data[i] = rule->flags & WEFT_RULE_LOG ? -1.0f + 0.9f * uniform()
+                  : matrix                    ? uniform() * scale
+                                              : 1.0f + 0.3f * uniform();
     assert_weft_ok(weft_weights_take(weights, name, t));
 }
 
@@ -134,6 +193,10 @@ static void make_all(weft_engine *engine, weft_weights *weights, const weft_tens
         if (!wanted || (rules[i].flags & WEFT_RULE_OUTPUT && h->tied))
             continue;
         snprintf(name, sizeof name, "%s%s", prefix, rules[i].name[spelling]);
+        weft_rule_shape shape = weft_rule_shape_of(h, &rules[i]);
+        bool nothing = rules[i].n_rows != WEFT_EXT_VOCAB && (shape.rows == 0 || shape.cols == 0);
+        if (nothing || weft_weights_find(weights, name))
+            continue; /* the latter: a part of a tensor that another rule made */
         make(engine, weights, name, &rules[i], h);
     }
 }
