@@ -174,9 +174,9 @@ static void test_f16_gguf(void **state) {
     check_model("llama", "llama-f16.gguf", true, WEFT_NUMBERS_REPRODUCIBLE, 1e-2);
     check_model("qwen2", "qwen2-f16.gguf", false, WEFT_NUMBERS_REPRODUCIBLE, 1e-2);
     check_model("gemma3", "gemma3-f16.gguf", true, WEFT_NUMBERS_REPRODUCIBLE, 1e-2);
-    /* Some CPUs multiply long prompts in bfloat16. */
-    check_model("llama", "llama-f16.gguf", true, WEFT_NUMBERS_DEFAULT, 5e-2);
-    check_model("gemma3", "gemma3-f16.gguf", true, WEFT_NUMBERS_DEFAULT, 5e-2);
+    /* Some CPUs multiply long prompts in bfloat16; int8 activations are off by twice as much. */
+    check_model("llama", "llama-f16.gguf", true, WEFT_NUMBERS_DEFAULT, 1e-1);
+    check_model("gemma3", "gemma3-f16.gguf", true, WEFT_NUMBERS_DEFAULT, 1e-1);
 }
 
 static void test_hugging_face_folders(void **state) {
