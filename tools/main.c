@@ -13,19 +13,17 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-    {"run", tool_run},
-    {"bench", tool_bench},
-    {"perplexity", tool_perplexity},
-    {"logits", tool_logits},
-    {"inspect", tool_inspect},
-    {"tokenize", tool_tokenize},
-    {"detokenize", tool_detokenize},
+    {"run", tool_run},           {"chat", tool_chat},
+    {"bench", tool_bench},       {"perplexity", tool_perplexity},
+    {"logits", tool_logits},     {"inspect", tool_inspect},
+    {"tokenize", tool_tokenize}, {"detokenize", tool_detokenize},
 };
 
 static const char help[] = "weft: an inference engine for transformer language models\n"
                            "\n"
                            "Usage: weft COMMAND [options]\n"
                            "  run         generate text from a prompt\n"
+                           "  chat        talk with a model\n"
                            "  bench       measure how fast a model runs here\n"
                            "  inspect     show or check a model file\n"
                            "  tokenize    text to token ids\n"

@@ -2,12 +2,12 @@
 # missing with apt, and runs long steps quietly, their output in a log that is shown on failure.
 
 BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkg-config libjansson-dev libpcre2-dev \
-libutf8proc-dev libopenblas-dev"
+libutf8proc-dev libopenblas-dev libedit-dev"
 FETCH_PACKAGES="python3 python3-pip ca-certificates"
-TEST_PACKAGES="g++ libcmocka-dev"
+TEST_PACKAGES="g++ libcmocka-dev tmux"
 CLANG_PACKAGES="clang libclang-rt-dev"
 ARM_PACKAGES="gcc-aarch64-linux-gnu qemu-user libc6-dev:arm64 libjansson-dev:arm64 \
-libpcre2-dev:arm64 libutf8proc-dev:arm64 libcmocka-dev:arm64"
+libpcre2-dev:arm64 libutf8proc-dev:arm64 libedit-dev:arm64 libcmocka-dev:arm64"
 
 say() {
     printf '%s\n' "$*" >&2

@@ -325,21 +325,25 @@ static size_t utf8_length(const unsigned char *s, size_t n) {
 }
 
 bool tool_write_json_string(const char *bytes, size_t n_bytes) {
-    fputc('"', stdout);
+    return tool_put_json_string(stdout, bytes, n_bytes);
+}
+
+bool tool_put_json_string(FILE *to, const char *bytes, size_t n_bytes) {
+    fputc('"', to);
     for (size_t i = 0; i < n_bytes;) {
         const unsigned char *s = (const unsigned char *)bytes + i;
         size_t length = utf8_length(s, n_bytes - i);
         if (length == 0)
-            fputs("\\ufffd", stdout);
+            fputs("\\ufffd", to);
         else if (*s == '"' || *s == '\\')
-            printf("\\%c", *s);
+            fprintf(to, "\\%c", *s);
         else if (*s < 0x20 || *s == 0x7f)
-            printf("\\u%04x", *s);
+            fprintf(to, "\\u%04x", *s);
         else
-            fwrite(s, 1, length, stdout);
+            fwrite(s, 1, length, to);
         i += length ? length : 1;
     }
-    return fputc('"', stdout) != EOF;
+    return fputc('"', to) != EOF;
 }
 
 bool tool_write_json_float(double value) {

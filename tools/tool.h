@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <weft/weft.h>
 
 /* Exit codes. */
@@ -73,6 +74,7 @@ bool tool_write_integer(int32_t value);
 bool tool_flush(void);
 /* `bytes` as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
 bool tool_write_json_string(const char *bytes, size_t n_bytes);
+bool tool_put_json_string(FILE *to, const char *bytes, size_t n_bytes);
 /* The number as JSON ("%.9g"); infinities and NaN become null. */
 bool tool_write_json_float(double value);
 /* At the end: flushes. `code`, or TOOL_FAILED with a line on a write error; a closed pipe is none.
@@ -116,6 +118,7 @@ int tool_open_tokenizer(weft_engine *engine, const char *path_or_name, const cha
 
 /* ---- The subcommands ---- */
 int tool_run(int argc, char **argv);
+int tool_chat(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_perplexity(int argc, char **argv);
 int tool_logits(int argc, char **argv);

@@ -1,0 +1,371 @@
+/* weft chat: a conversation with a model, on a terminal or line by line from a script. */
+#include "chat.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char help[] =
+    "Usage: weft chat [-m MODEL] [options]\n"
+    "Talks with a model. On a terminal: arrows edit and recall lines, Tab completes, Ctrl-C stops\n"
+    "the answer, Ctrl-D ends. From a pipe or file: a line is a message, answers go to stdout.\n"
+    "  -m MODEL            GGUF file, folder or known name (default: " TOOL_DEFAULT_MODEL ")\n"
+    "  --system TEXT       system message\n"
+    "  --resume FILE       goes on with a conversation that /save wrote\n"
+    "  -n N                at most N tokens an answer (default -1: until the model ends)\n"
+    "  -c N                context, in tokens (default: the model's, at most 4096)\n"
+    "  -t N                threads (default: physical cores)\n"
+    "  -s SEED             of the sampling; the same seed gives the same text\n"
+    "  --temp T  --top-k K  --top-p P  --min-p P   sampling (0.8, 40, 0.95, 0.05); --temp 0: "
+    "greedy\n"
+    "  --repeat-penalty R  over the last 64 tokens (default 1: off)\n"
+    "  --cache-type TYPE   f16 (default), f32, bf16 or q8_0\n"
+    "  --reproducible      the same bits on every machine; --float: a checking path\n"
+    "  --cpu NAME          highest variant of the kernels\n"
+    "  --pre NAME          pre-tokeniser, for a file that names an unknown one\n"
+    "  --no-history        remembers no lines between runs\n"
+    "  --stats             after each answer: tokens, how many came from the cache, speed\n"
+    "A line that ends in \\ goes on in the next one; \"\"\" begins and ends a text of many lines.\n"
+    "Commands: /system /reset /save /load /undo /regen /params /help /quit\n"
+    "Example: weft chat --system \"You answer in one sentence.\"\n";
+
+static int parse(int argc, char **argv, chat_options *o) {
+    weft_sampler_options *s = &o->sampler;
+    const tool_option table[] = {
+        TOOL_ENGINE_OPTIONS(&o->engine),
+        {'m', "model", TOOL_STRING, &o->model, 0, 0},
+        {0, "system", TOOL_STRING, &o->system, 0, 0},
+        {0, "resume", TOOL_STRING, &o->resume, 0, 0},
+        {'n', "tokens", TOOL_I32, &o->n, -1, INT32_MAX},
+        {'c', "context", TOOL_I32, &o->context, 1, INT32_MAX},
+        {'s', "seed", TOOL_STRING, &o->seed, 0, 0},
+        {0, "temp", TOOL_F32, &s->temperature, 0, 1000},
+        {0, "top-k", TOOL_I32, &s->top_k, 0, INT32_MAX},
+        {0, "top-p", TOOL_F32, &s->top_p, 0, 1},
+        {0, "min-p", TOOL_F32, &s->min_p, 0, 1},
+        {0, "repeat-penalty", TOOL_F32, &s->repeat_penalty, 0.01, 100},
+        {0, "cache-type", TOOL_STRING, &o->cache_type, 0, 0},
+        {0, "pre", TOOL_STRING, &o->pre, 0, 0},
+        {0, "no-history", TOOL_FLAG, &o->no_history, 0, 0},
+        {0, "stats", TOOL_FLAG, &o->stats, 0, 0},
+    };
+    int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], NULL);
+    if (code >= 0)
+        return code;
+    if (o->seed) {
+        int64_t seed;
+        if (!tool_parse_integer(o->seed, 0, INT64_MAX, &seed))
+            return tool_usage("chat", "-s wants a whole number from 0, not '%s'", o->seed);
+        s->seed = (uint64_t)seed;
+    } else if (getrandom(&s->seed, sizeof s->seed, GRND_NONBLOCK) != (ssize_t)sizeof s->seed) {
+        s->seed = (uint64_t)time(NULL);
+    }
+    s->seed &= INT64_MAX;
+    weft_dtype type;
+    if (o->cache_type && !tool_cache_type(o->cache_type, &type))
+        return tool_usage("chat", "--cache-type wants f16, f32, bf16 or q8_0, not '%s'",
+                          o->cache_type);
+    return -1;
+}
+
+void chat_say(const chat *c, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    FILE *to = tool_line_is_terminal(c->line) ? stdout : stderr;
+    vfprintf(to, format, arguments);
+    fputc('\n', to);
+    fflush(to);
+    va_end(arguments);
+}
+
+/* ---- One answer ---- */
+
+/* For the signal handler; NULL outside of an answer. */
+static weft_session *volatile running;
+
+static void on_interrupt(int number) {
+    (void)number;
+    weft_session *session = running;
+    if (session)
+        weft_session_cancel(session);
+}
+
+/* What the model has said so far. */
+typedef struct answer {
+    chat *c;
+    char *raw;
+    size_t n_raw, raw_room;
+    int32_t *ids;
+    size_t n_ids, ids_room;
+    bool no_memory, nobody_reads;
+    bool reasoning; /* inside of <think> */
+    size_t n_shown; /* of raw */
+} answer;
+
+static bool keep(answer *a, int32_t token, const char *text, size_t n_bytes) {
+    if (a->n_ids == a->ids_room) {
+        size_t room = a->ids_room * 2 + 256;
+        int32_t *grown = realloc(a->ids, room * sizeof *grown);
+        if (!grown)
+            return false;
+        a->ids = grown;
+        a->ids_room = room;
+    }
+    if (a->n_raw + n_bytes + 1 > a->raw_room) {
+        size_t room = a->raw_room * 2 + n_bytes + 1024;
+        char *grown = realloc(a->raw, room);
+        if (!grown)
+            return false;
+        a->raw = grown;
+        a->raw_room = room;
+    }
+    if (token >= 0)
+        a->ids[a->n_ids++] = token;
+    memcpy(a->raw + a->n_raw, text, n_bytes);
+    a->n_raw += n_bytes;
+    a->raw[a->n_raw] = 0;
+    return true;
+}
+
+static bool on_text(void *ctx, int32_t token, const char *text, size_t n_bytes) {
+    answer *a = ctx;
+    a->no_memory = !keep(a, token, text, n_bytes);
+    a->nobody_reads = !a->no_memory && !chat_view_write(&a->c->view, text, n_bytes, a->reasoning);
+    return !a->no_memory && !a->nobody_reads;
+}
+
+static void show_stats(const chat *c, const weft_generate_result *r) {
+    fprintf(stderr, "[prompt %d tokens, %d of them from the cache; answer %d tokens", r->n_prompt,
+            r->n_cached, r->n_generated);
+    if (r->generate_seconds > 0)
+        fprintf(stderr, ", %.1f tokens/s", r->n_generated / r->generate_seconds);
+    fprintf(stderr, "; %d of %d positions used]\n", weft_session_n_past(c->session),
+            weft_session_n_context(c->session));
+}
+
+static weft_status generate(chat *c, answer *a, weft_generate_result *result) {
+    weft_sampler *sampler;
+    weft_status status = weft_sampler_create(c->engine, &c->options->sampler, &sampler);
+    if (status)
+        return status;
+    weft_generate_options options = weft_generate_options_default();
+    options.max_tokens = c->options->n;
+    options.context_shift = true;
+    options.show_special = true;
+    running = c->session;
+    status = weft_generate(c->session, c->text.ids, c->text.n_ids, sampler, &options, on_text, a,
+                           result);
+    running = NULL;
+    weft_sampler_release(&sampler);
+    return status;
+}
+
+bool chat_answer(chat *c) {
+    answer a = {.c = c};
+    weft_generate_result result = {0};
+    chat_view_begin(&c->view, tool_line_is_terminal(c->line));
+    weft_status status = chat_text_prompt(&c->text);
+    if (!status)
+        status = generate(c, &a, &result);
+    bool read = chat_view_end(&c->view) && !a.nobody_reads;
+    if (!status && a.no_memory)
+        status = WEFT_E_MEMORY;
+    if (status)
+        tool_fail_status("chat", status);
+    else if (c->options->stats)
+        show_stats(c, &result);
+    /* What was said before a failure or Ctrl-C is part of the conversation too. */
+    const char *said = a.raw ? a.raw : "";
+    if (chat_text_answer(&c->text, said, said, a.n_raw, a.ids, a.n_ids))
+        tool_fail("chat", "no memory: the answer is forgotten");
+    free(a.raw);
+    free(a.ids);
+    return read;
+}
+
+/* ---- Lines ---- */
+
+/* Appends a line to a text of several. */
+static bool join(char **whole, size_t *n_whole, const char *line, size_t n_bytes, bool first) {
+    char *grown = realloc(*whole, *n_whole + n_bytes + 2);
+    if (!grown)
+        return false;
+    *whole = grown;
+    if (!first)
+        grown[(*n_whole)++] = '\n';
+    memcpy(grown + *n_whole, line, n_bytes);
+    *n_whole += n_bytes;
+    grown[*n_whole] = 0;
+    return true;
+}
+
+/* A message: a line, lines that end in a backslash and one more, or what stands between """ and
+ * """. *text is freed with free(); NULL: no memory. */
+static tool_line_end read_message(chat *c, char **text) {
+    const char *prompt = "> ";
+    bool quoted = false, first = true;
+    size_t n_text = 0;
+    *text = NULL;
+    for (;;) {
+        char *line;
+        size_t n;
+        tool_line_end end = tool_line_read(c->line, prompt, &line, &n);
+        if (end == TOOL_LINE_CLOSED && !first && *text)
+            return TOOL_LINE_READ; /* the input ends inside of a text */
+        if (end != TOOL_LINE_READ) {
+            free(*text);
+            *text = NULL;
+            return end;
+        }
+        if (first && n >= 3 && memcmp(line, "\"\"\"", 3) == 0) {
+            quoted = true;
+            line += 3;
+            n -= 3;
+        }
+        bool more = quoted || (n > 0 && line[n - 1] == '\\');
+        if (quoted && n >= 3 && memcmp(line + n - 3, "\"\"\"", 3) == 0) {
+            more = false;
+            n -= 3;
+        } else if (!quoted && more) {
+            n--;
+        }
+        bool skips =
+            quoted && n == 0 && (first || !more); /* the marks stand on lines of their own */
+        if (!skips && !join(text, &n_text, line, n, !*text))
+            return TOOL_LINE_READ;
+        first = false;
+        if (!more)
+            break;
+        prompt = ". ";
+    }
+    if (!*text)
+        *text = strdup("");
+    return TOOL_LINE_READ;
+}
+
+static bool is_blank(const char *text) {
+    return text[strspn(text, " \t\n")] == 0;
+}
+
+static bool one_line(chat *c, char *text) {
+    if (text[0] == '/')
+        return chat_command(c, text);
+    if (is_blank(text))
+        return true;
+    if (chat_text_add(&c->text, "user", text)) {
+        tool_fail("chat", "no memory for the message");
+        return true;
+    }
+    return chat_answer(c);
+}
+
+static int loop(chat *c) {
+    while (!c->quits) {
+        char *text;
+        tool_line_end end = read_message(c, &text);
+        if (end == TOOL_LINE_CLOSED)
+            break;
+        if (end == TOOL_LINE_ABORTED) {
+            if (tool_line_is_terminal(c->line))
+                tool_write("\n", 1);
+            continue;
+        }
+        if (!text)
+            return tool_fail("chat", "no memory for the message");
+        bool read = one_line(c, text);
+        free(text);
+        if (!read)
+            break;
+    }
+    if (tool_line_is_terminal(c->line) && !c->quits)
+        tool_write("\n", 1);
+    return TOOL_DONE;
+}
+
+/* ---- Around them ---- */
+
+/* A file for the lines of earlier runs, in the user's state folder; NULL: none. */
+static char *history_path(void) {
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    char *path = NULL;
+    int n = -1;
+    if (state && state[0] == '/')
+        n = asprintf(&path, "%s/weft", state);
+    else if (home && home[0] == '/')
+        n = asprintf(&path, "%s/.local/state/weft", home);
+    if (n < 0)
+        return NULL;
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = 0;
+        bool there = mkdir(path, 0700) == 0 || errno == EEXIST;
+        if (slash)
+            *slash = '/';
+        if (!there || !slash)
+            break;
+    }
+    char *file = NULL;
+    n = asprintf(&file, "%s/chat_history", path);
+    free(path);
+    return n < 0 ? NULL : file;
+}
+
+static int with_session(chat *c) {
+    bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    char *history = terminal && !c->options->no_history ? history_path() : NULL;
+    int code = TOOL_DONE;
+    c->line = tool_line_open(chat_words, history);
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    /* A script is stopped as any other; a person stops the answer. */
+    if (terminal)
+        sigaction(SIGINT, &action, NULL);
+    if (!c->line)
+        code = tool_fail("chat", "no memory");
+    else if (c->options->system && chat_text_set_system(&c->text, c->options->system))
+        code = tool_fail("chat", "no memory for the system message");
+    else if (c->options->resume && !chat_load(c, c->options->resume))
+        code = TOOL_FAILED;
+    if (code == TOOL_DONE) {
+        if (terminal)
+            chat_say(c, "/help lists the commands, Ctrl-D ends.");
+        code = loop(c);
+    }
+    chat_text_free(&c->text);
+    tool_line_close(c->line);
+    free(history);
+    return code;
+}
+
+int tool_chat(int argc, char **argv) {
+    chat_options o = {.n = -1, .sampler = weft_sampler_options_default()};
+    int code = parse(argc, argv, &o);
+    if (code >= 0)
+        return code;
+    setlocale(LC_CTYPE, "");
+    chat c = {.options = &o};
+    weft_session_options session = weft_session_options_default();
+    session.n_context = o.context;
+    if (o.cache_type)
+        (void)tool_cache_type(o.cache_type, &session.cache_type);
+    code = tool_open_engine(&o.engine, &c.engine);
+    if (code < 0)
+        code = tool_open_model(c.engine, o.model, false, o.pre, &c.model);
+    if (code < 0) {
+        c.text.tokenizer = weft_model_tokenizer(c.model);
+        weft_status status = weft_session_create(c.model, &session, &c.session);
+        code = status ? tool_fail_status("session", status) : with_session(&c);
+    }
+    weft_session_release(&c.session);
+    weft_model_release(&c.model);
+    weft_engine_release(&c.engine);
+    return tool_finish(code);
+}
