@@ -11,6 +11,7 @@
 #include <weft/model.h>
 #include <weft/tokenizer.h>
 #include <weft/sampler.h>
+#include <weft/grammar.h>
 #include <weft/session.h>
 #include <weft/tensor.h>
 #include <weft/ops.h>

@@ -161,6 +161,8 @@ struct weft_tokenizer {
     float *scores;       /* [n] UNIGRAM: log-probabilities */
     float lowest;        /* of the scores */
     weft_trie pieces;    /* UNIGRAM: what text is cut into */
+    /* The tokens' bytes as a trie, for grammars: made by the first that needs it. */
+    _Atomic(struct weft_token_trie *) token_trie;
     char *chat_template; /* or NULL */
     size_t template_bytes;
 };

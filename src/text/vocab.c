@@ -1,6 +1,7 @@
 /* The vocabulary of a tokeniser while it is built, and looking tokens up in it. */
 #include <string.h>
 #include "base/clock.h"
+#include "text/grammar/trie.h"
 #include "text/normalizer.h"
 #include "text/utf8.h"
 
@@ -111,6 +112,8 @@ void weft_tokenizer_destroy(weft_tokenizer *t) {
     weft_trie_free(&t->a, &t->pieces);
     weft_normalizer_free(&t->a, &t->normalizer);
     weft_dealloc(&t->a, t->chat_template, t->template_bytes + 1);
+    struct weft_token_trie *token_trie = atomic_load(&t->token_trie);
+    weft_token_trie_free(&token_trie);
     weft_allocator a = t->a;
     weft_dealloc(&a, t, sizeof *t);
     weft_engine_release(&engine);

@@ -1,0 +1,262 @@
+/* Grammars: GBNF and regular expressions take what they should, masks agree with a token by token
+ * check, hostile ones stay within their bounds. */
+#include "grammar_test.h"
+
+static weft_engine *engine;
+static weft_tokenizer *tokenizer;
+
+static int setup(void **state) {
+    (void)state;
+    engine = make_engine(NULL);
+    tokenizer = grammar_tokenizer(engine);
+    return !tokenizer;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    weft_tokenizer_release(&tokenizer);
+    weft_engine_release(&engine);
+    return 0;
+}
+
+static const char json[] = "root   ::= object\n"
+                           "value  ::= object | array | string | number | (\"true\" | \"false\" | "
+                           "\"null\") ws\n"
+                           "object ::= \"{\" ws (string \":\" ws value (\",\" ws string \":\" ws "
+                           "value)*)? \"}\" ws\n"
+                           "array  ::= \"[\" ws (value (\",\" ws value)*)? \"]\" ws\n"
+                           "string ::= \"\\\"\" ([^\"\\\\\\x7F\\x00-\\x1F] | \"\\\\\" "
+                           "([\"\\\\bfnrt] | \"u\" [0-9a-fA-F]{4}))* \"\\\"\" ws\n"
+                           "number ::= (\"-\"? ([0-9] | [1-9] [0-9]{0,15})) (\".\" [0-9]+)? "
+                           "([eE] [-+]? [0-9] [1-9]{0,15})? ws\n"
+                           "# a rule that ends in itself\n"
+                           "ws ::= ([ \\t\\n] ws)?\n";
+
+static void test_gbnf(void **state) {
+    (void)state;
+    expect_texts(
+        tokenizer, WEFT_GRAMMAR_GBNF, json,
+        TEXTS("{}", "{ \"a\": [1, 2.5e-3, {\"b\":null}] }  \n", "{\"é\\u00e9\\\"\":\"日本\"}"),
+        TEXTS("", "{", "{\"a\":}", "[1]", "{\"a\":01}", "{\"\xe6\":1}", "{} x"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"a\"{2,4} | [x-z]+ \"!\"?",
+                 TEXTS("aa", "aaa", "aaaa", "x", "zyx!"), TEXTS("a", "aaaaa", "!", "ax"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF,
+                 "root ::= a |\n  b\na ::= \"1\" # one\n\nb ::= \"\\u00e9\" | [^a-z\\]] \"\\x41\"",
+                 TEXTS("1", "é", "日A"), TEXTS("aA", "]A", "2"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= (\"a\" \"b\")* .", TEXTS("x", "abé"),
+                 TEXTS("", "ab\xc3"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"a\"{0} \"b\"{0,0} \"c\"{3} \"d\"{1,}",
+                 TEXTS("cccd", "cccddddd"), TEXTS("ccc", "accc", "ccd"));
+}
+
+/* Characters of one to four bytes, around the bounds of their lengths. */
+static void test_characters(void **state) {
+    (void)state;
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= [\\u007f-\\u0800\\U00010000-\\U0010FFFF]",
+                 TEXTS("\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xf0\x90\x80\x80",
+                       "\xf4\x8f\xbf\xbf"),
+                 TEXTS("~", "\xe0\xa0\x81", "\xef\xbf\xbf", "\xf4\x90\x80\x80", "\xc1\xbf",
+                       "\xe0\x9f\xbf", "\xf0\x8f\x80\x80"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= [^a]",
+                 TEXTS("\xed\x9f\xbf", "\xee\x80\x80", "b"), TEXTS("\xed\xa0\x80", "a", "\xff"));
+    for (uint32_t c = 0x20; c < 0x11000; c += 97) { /* a class of one */
+        char source[64], text[5] = {0};
+        if (c >= 0xd800 && c < 0xe000)
+            continue;
+        snprintf(source, sizeof source, "root ::= [\\U%08x-\\U%08x]", c, c + 70);
+        weft_grammar *g = grammar_open(tokenizer, WEFT_GRAMMAR_GBNF, source);
+        for (uint32_t d = c < 0x60 ? 1 : c - 60; d < c + 130; d += 5) {
+            size_t n = d < 0x80 ? 1 : d < 0x800 ? 2 : d < 0x10000 ? 3 : 4;
+            uint32_t rest = d;
+            for (size_t i = n - 1; i > 0; i--, rest >>= 6)
+                text[i] = (char)(0x80 | (rest & 63));
+            text[0] = (char)((n == 1 ? 0 : n == 2 ? 0xc0 : n == 3 ? 0xe0 : 0xf0) | rest);
+            text[n] = 0;
+            expect_takes(g, text, d >= c && d <= c + 70 && (d < 0xd800 || d > 0xdfff));
+        }
+        weft_grammar_release(&g);
+    }
+}
+
+static void expect_error(weft_grammar_kind kind, const char *source, weft_status want,
+                         const char *says) {
+    weft_grammar *g;
+    weft_status status = weft_grammar_create(tokenizer, kind, source, strlen(source), &g);
+    if (status != want || !strstr(weft_detail(), says))
+        fail_msg("'%s': %s: '%s' does not say '%s'", source, weft_status_name(status),
+                 weft_detail(), says);
+    assert_null(g);
+}
+
+static void test_gbnf_errors_have_a_place(void **state) {
+    (void)state;
+    const struct {
+        const char *source, *says;
+    } cases[] = {
+        {"", "no rule 'root'"},
+        {"a ::= \"x\"", "no rule 'root'"},
+        {"root ::= \"x", "line 1, column 10: this literal has no end"},
+        {"root ::= [a-", "line 1, column 10"},
+        {"root ::= \"é\" b\n", "line 1, column 14: rule 'b' is not defined"},
+        {"root ::= \"x\"\nroot ::= \"y\"", "line 2, column 1: rule 'root' is defined twice"},
+        {"root = \"x\"", "line 1, column 6: expected '::='"},
+        {"\n\nroot ::= (\"x\"", "line 3, column 14: expected ')'"},
+        {"root ::= \"x\" )", "line 1, column 14"},
+        {"root ::= \"x\"{3,2}", "at least 3, but at most 2"},
+        {"root ::= \"x\"{2,1000000}", "more than 100000"},
+        {"root ::= \"\\q\"", "line 1, column 11: unknown escape"},
+        {"root ::= [z-a]", "line 1, column 11: the range ends before it begins"},
+        {"root ::= \"\xff\"", "invalid UTF-8"},
+        {"root ::= <think>", "tokens as items"},
+        {"root ::= * \"a\"", "line 1, column 10"},
+        {"root ::= \"a\" root", "no text at all"},
+        {"root ::= []", "no text at all"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_error(WEFT_GRAMMAR_GBNF, cases[i].source, WEFT_E_FORMAT, cases[i].says);
+    expect_error(WEFT_GRAMMAR_GBNF, "root ::= ((((\"a\"{1000}){1000}){1000}){1000})",
+                 WEFT_E_OVERFLOW, "states");
+}
+
+/* Left recursion within a rule becomes a loop, also behind something that may be empty. */
+static void test_recursion(void **state) {
+    (void)state;
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= root \"+\" [0-9] | [0-9]",
+                 TEXTS("1", "1+2", "1+2+3"), TEXTS("", "1+", "+1", "12"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF,
+                 "root ::= e\ne ::= e \"+\" t | e \"-\" t | t\nt ::= t \"*\" f | f\n"
+                 "f ::= \"(\" e \")\" | [a-z]",
+                 TEXTS("a", "a+b*c", "(a-b)*c+(d)", "((a))"), TEXTS("a+", "(a", "a**b", "()"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= o root \"x\" | \"y\"\no ::= \"a\"?",
+                 TEXTS("y", "yx", "ayx", "aayxx", "ayxxx"), TEXTS("x", "ay", "aayx"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= root root | \"a\"",
+                 TEXTS("a", "aa", "aaaaaaaaaaaaaaaaaaaaaa"), TEXTS("", "ab"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= root | \"a\" | root root root",
+                 TEXTS("a", "aaa", "aaaaa"), TEXTS("", "b", "aa"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= ((\"a\"*)*)* | (\"\" | \"b\"*)+",
+                 TEXTS("", "aaa", "bb"), TEXTS("ab"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF,
+                 "root ::= n n n \"x\"\nn ::= m m\nm ::= \"\" | \"a\"", TEXTS("x", "ax", "aaaaaax"),
+                 TEXTS("aaaaaaax", "a"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"(\" root \")\" root | \"\"",
+                 TEXTS("", "()", "(())()", "()()()"), TEXTS("(", ")", "())"));
+    expect_error(WEFT_GRAMMAR_GBNF, "root ::= b \"x\" | \"y\"\nb ::= root \"z\" | \"w\"",
+                 WEFT_E_UNSUPPORTED, "begins with itself");
+}
+
+/* The number of ways to read a text does not matter, nor does its depth. */
+static void test_ambiguity_and_depth_are_bounded(void **state) {
+    (void)state;
+    static const char *const sources[] = {
+        "root ::= \"[\" root \"]\" | \"\"",
+        "root ::= \"[\" root \"]\" | \"[\" root \"]\" \"\" | \"[\" root \"]\" root | \"\"",
+        "root ::= a\na ::= \"[\" (a | \"\") \"]\" | b\nb ::= \"[\" (b | a) \"]\" | \"\"",
+    };
+    for (size_t s = 0; s < 3; s++) {
+        weft_grammar *g = grammar_open(tokenizer, WEFT_GRAMMAR_GBNF, sources[s]);
+        const uint64_t *bits;
+        for (int i = 0; i < 60000; i++)
+            assert_weft_ok(weft_grammar_accept_bytes(g, "[", 1));
+        assert_weft_ok(weft_grammar_mask(g, 300, &bits));
+        assert_false(weft_grammar_may_end(g));
+        for (int i = 0; i < 60000; i++)
+            assert_weft_ok(weft_grammar_accept_bytes(g, "]", 1));
+        assert_true(weft_grammar_may_end(g));
+        weft_grammar_release(&g);
+    }
+    weft_grammar *g =
+        grammar_open(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"a\" root | root root | \"\"");
+    for (int i = 0; i < 500; i++)
+        assert_weft_ok(weft_grammar_accept_bytes(g, "a", 1));
+    assert_true(weft_grammar_may_end(g));
+    weft_grammar_release(&g);
+}
+
+/* Ten million levels are too many: an error that can be left again, not the machine's memory. */
+static void test_a_text_too_deep_is_an_error(void **state) {
+    (void)state;
+    weft_grammar *g =
+        grammar_open(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"[\" root \"]\" | \"\"");
+    weft_status status = WEFT_OK;
+    for (int i = 0; i < 10000000 && !status; i++)
+        status = weft_grammar_accept_bytes(g, "[[[[", 4);
+    assert_int_equal(status, WEFT_E_OVERFLOW);
+    const uint64_t *bits;
+    assert_weft_fails(weft_grammar_mask(g, 300, &bits), WEFT_E_OVERFLOW);
+    expect_takes(g, "[[]]", true);
+    weft_grammar_release(&g);
+}
+
+static void test_masks(void **state) {
+    (void)state;
+    static const char *const sources[] = {
+        json,
+        "root ::= root \"+\" (\"a\"+ | \"(\" root \")\") | \"a\"",
+        "root ::= item+\nitem ::= [a-z]+ [ ]* | \"é\" | \"日\" .",
+        "root ::= \"a\" root \"a\" | \"\"",
+        "root ::= (\"ab\" | \"a\" \"\\\"\" | \"1\"? \"0\"{1,3} \".\")*",
+    };
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        weft_grammar *g = grammar_open(tokenizer, WEFT_GRAMMAR_GBNF, sources[i]);
+        for (uint64_t seed = 0; seed < 6; seed++)
+            expect_masks(tokenizer, g, 30, seed);
+        weft_grammar_release(&g);
+    }
+}
+
+static void test_ends(void **state) {
+    (void)state;
+    weft_grammar *g = grammar_open(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"ab\" \"c\"?");
+    int32_t eos = weft_tokenizer_eos(tokenizer);
+    const uint64_t *bits;
+    assert_weft_fails(weft_grammar_accept(g, eos), WEFT_E_ARGUMENT);
+    assert_weft_ok(weft_grammar_accept_bytes(g, "ab", 2));
+    assert_true(weft_grammar_may_end(g) && !weft_grammar_is_over(g));
+    assert_weft_ok(weft_grammar_mask(g, 1000, &bits)); /* more rows than the tokeniser has ids */
+    assert_true(bits[eos / 64] >> (eos % 64) & 1);
+    assert_true(bits['c' / 64] >> ('c' % 64) & 1);
+    assert_weft_fails(weft_grammar_accept(g, 'd'), WEFT_E_ARGUMENT);
+    assert_weft_ok(weft_grammar_accept(g, 'c'));
+    assert_true(weft_grammar_is_over(g));
+    assert_weft_ok(weft_grammar_accept(g, eos));
+    assert_weft_fails(weft_grammar_accept(g, eos + 1), WEFT_E_ARGUMENT);
+    weft_grammar_release(&g);
+}
+
+static void test_regex(void **state) {
+    (void)state;
+    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "(\\d{3}-)?\\d{4}", TEXTS("1234", "555-1234"),
+                 TEXTS("123", "555-123", "a1234"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "^(?:yes|no|(?<x>may)be)$",
+                 TEXTS("yes", "no", "maybe"), TEXTS("may", "yess", ""));
+    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "[^\\d\\s]+?\\.\\x41\\u00e9*[a\\]-]{2,}",
+                 TEXTS("b.A]-", "zz.Aéé-a"), TEXTS("1.Aaa", "b.Aa", "é.Aaa"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "a{,3}|a{2|.\\S", TEXTS("a{,3}", "a{2", "éé"),
+                 TEXTS("a", "\n1", "é "));
+    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "", TEXTS(""), TEXTS("a"));
+    expect_error(WEFT_GRAMMAR_REGEX, "a(b", WEFT_E_FORMAT, "column 2: this group has no end");
+    expect_error(WEFT_GRAMMAR_REGEX, "a)b", WEFT_E_FORMAT, "column 2");
+    expect_error(WEFT_GRAMMAR_REGEX, "(?=a)", WEFT_E_UNSUPPORTED, "column 1");
+    expect_error(WEFT_GRAMMAR_REGEX, "(a)\\1", WEFT_E_UNSUPPORTED, "back references");
+    expect_error(WEFT_GRAMMAR_REGEX, "\\bword", WEFT_E_UNSUPPORTED, "word boundaries");
+    expect_error(WEFT_GRAMMAR_REGEX, "(^a)", WEFT_E_UNSUPPORTED, "anchors");
+    expect_error(WEFT_GRAMMAR_REGEX, "*a", WEFT_E_FORMAT, "column 1");
+    expect_error(WEFT_GRAMMAR_REGEX, "[b-a]", WEFT_E_FORMAT, "column 2");
+    expect_error(WEFT_GRAMMAR_REGEX, "[ab", WEFT_E_FORMAT, "column 1");
+    expect_error(WEFT_GRAMMAR_REGEX, "a\\", WEFT_E_FORMAT, "column 2");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gbnf),
+        cmocka_unit_test(test_characters),
+        cmocka_unit_test(test_gbnf_errors_have_a_place),
+        cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_ambiguity_and_depth_are_bounded),
+        cmocka_unit_test(test_a_text_too_deep_is_an_error),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_regex),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
