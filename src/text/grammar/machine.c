@@ -11,6 +11,7 @@
 
 #define N_STEPS ((size_t)1 << 15)
 #define MAX_PLACES ((size_t)1 << 16) /* of one configuration */
+#define MAX_CALLS ((size_t)1 << 18)  /* of one step, told apart only when they are made */
 
 static void fail(weft_machine *m, weft_status status) {
     if (m->status)
@@ -118,6 +119,12 @@ static bool is_new(weft_machine *m, weft_place p) {
     return ++m->n_seen_now * 2 < m->n_seen || grow_seen(m);
 }
 
+/* To be followed in this step, unless it was already. */
+static void go(weft_machine *m, uint32_t state, uint32_t node) {
+    if (is_new(m, (weft_place){state, node}))
+        push(m, &m->stack, state, node);
+}
+
 static bool before(const weft_call *x, const weft_call *y) {
     if (x->rank != y->rank)
         return x->rank < y->rank;
@@ -128,7 +135,7 @@ static bool before(const weft_call *x, const weft_call *y) {
 static void put_call(weft_machine *m, uint32_t rule, weft_place back) {
     if (m->status)
         return;
-    if (m->n_calls >= MAX_PLACES) {
+    if (m->n_calls >= MAX_CALLS) {
         fail(m, WEFT_E_OVERFLOW);
         return;
     }
@@ -183,7 +190,7 @@ static void end_rule(weft_machine *m, uint32_t node) {
     const weft_set *set = &m->nodes.sets[node];
     for (uint32_t i = 0; i < set->n; i++) {
         weft_place back = m->nodes.places[set->at + i];
-        push(m, &m->stack, back.state, back.node);
+        go(m, back.state, back.node);
     }
 }
 
@@ -192,16 +199,14 @@ static void end_rule(weft_machine *m, uint32_t node) {
 static void follow(weft_machine *m, bool fresh) {
     while (m->stack.n > 0 && !m->status) {
         weft_place p = m->stack.items[--m->stack.n];
-        if (!is_new(m, p))
-            continue;
         const weft_nfa_state *s = &m->nfa->states[p.state];
         switch (s->kind) {
         case WEFT_NFA_NEXT:
-            push(m, &m->stack, s->a, p.node);
+            go(m, s->a, p.node);
             break;
         case WEFT_NFA_SPLIT:
-            push(m, &m->stack, s->b, p.node);
-            push(m, &m->stack, s->a, p.node);
+            go(m, s->b, p.node);
+            go(m, s->a, p.node);
             break;
         case WEFT_NFA_BYTES:
             push(m, &m->result, p.state, p.node);
@@ -209,7 +214,7 @@ static void follow(weft_machine *m, bool fresh) {
         case WEFT_NFA_CALL:
             call(m, s, p.node);
             if (m->nfa->rules[s->b].nullable && !(s->flags & WEFT_NFA_NOT_EMPTY))
-                push(m, &m->stack, s->a, p.node);
+                go(m, s->a, p.node);
             break;
         case WEFT_NFA_FINAL:
             if (!fresh)
@@ -241,7 +246,7 @@ static void make_calls(weft_machine *m) {
             fail(m, WEFT_E_MEMORY);
             break;
         }
-        push(m, &m->stack, m->nfa->rules[first.rule].start, node);
+        go(m, m->nfa->rules[first.rule].start, node);
         follow(m, true);
     }
 }
@@ -309,7 +314,7 @@ static uint32_t finish_step(weft_machine *m) {
 
 uint32_t weft_machine_begin(weft_machine *m, uint32_t rule) {
     begin_step(m);
-    push(m, &m->stack, m->nfa->rules[rule].start, 0);
+    go(m, m->nfa->rules[rule].start, 0);
     return finish_step(m);
 }
 
@@ -322,7 +327,7 @@ uint32_t weft_machine_return(weft_machine *m, uint32_t node) {
 uint32_t weft_machine_at_bottom(weft_machine *m, const weft_place *places, size_t n) {
     begin_step(m);
     for (size_t i = 0; i < n; i++)
-        push(m, &m->stack, places[i].state, 0);
+        go(m, places[i].state, 0);
     return finish_step(m);
 }
 
@@ -339,7 +344,7 @@ uint32_t weft_machine_step(weft_machine *m, uint32_t config, uint8_t byte) {
         weft_place p = m->configs.places[set->at + i];
         const weft_nfa_state *s = &m->nfa->states[p.state];
         if (s->low <= byte && byte <= s->high)
-            push(m, &m->stack, s->a, p.node);
+            go(m, s->a, p.node);
     }
     uint32_t next = finish_step(m);
     if (!m->status)
