@@ -1,8 +1,549 @@
-/* placeholder */
+/* JSON Schema (2020-12): conjunctions, choices, and the dispatch by type. */
+#include "text/grammar/schema.h"
+#include "base/alloc.h"
+#include "base/detail.h"
 #include "text/grammar/languages.h"
-uint32_t weft_schema_parse(weft_nfa *n, const char *text, size_t n_bytes) {
-    (void)text;
-    (void)n_bytes;
-    n->status = WEFT_E_UNSUPPORTED;
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_CHOICES 24 /* lists of choices inside of each other */
+
+/* A rule whose body is still to be made. */
+typedef struct weft_schema_work {
+    uint32_t rule;
+    size_t n_items;
+    const weft_json **items; /* owned */
+} weft_schema_work;
+
+void weft_schema_refuse(weft_schema *s, const char *format, ...) {
+    if (s->n->status)
+        return;
+    char why[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    s->n->status = weft_fail(WEFT_E_UNSUPPORTED, "JSON Schema: %s", why);
+}
+
+static void fail_format(weft_schema *s, const char *what) {
+    if (!s->n->status)
+        s->n->status = weft_fail(WEFT_E_FORMAT, "JSON Schema: %s", what);
+}
+
+/* ---- Keywords ---- */
+
+static const char *const refused[] = {
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "dependentRequired",
+    "dependencies",
+    "patternProperties",
+    "propertyNames",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "multipleOf",
+    "$dynamicRef",
+    "$recursiveRef",
+    "additionalItems",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+};
+
+/* Keywords that change nothing with these values. */
+static bool is_harmless(const char *name, const weft_json *v) {
+    weft_json_type type = weft_json_type_of(v);
+    if (strcmp(name, "unevaluatedProperties") == 0)
+        return type == WEFT_JSON_BOOL;
+    if (strcmp(name, "uniqueItems") == 0)
+        return type == WEFT_JSON_BOOL && !weft_json_bool(v);
+    if (strcmp(name, "patternProperties") == 0 || strncmp(name, "dependent", 9) == 0)
+        return type == WEFT_JSON_OBJECT && weft_json_length(v) == 0;
+    if (strcmp(name, "multipleOf") == 0)
+        return weft_json_number(v) == 1; /* whole: see weft_schema_types */
+    if (strcmp(name, "not") == 0 || strcmp(name, "contains") == 0 || strcmp(name, "if") == 0)
+        return false;
+    /* Of `if`, of `contains`, about the content of strings: annotations without the other. */
+    return strcmp(name, "then") == 0 || strcmp(name, "else") == 0 ||
+           strcmp(name, "minContains") == 0 || strcmp(name, "maxContains") == 0 ||
+           strncmp(name, "content", 7) == 0;
+}
+
+static void check_keywords(weft_schema *s, const weft_json *schema) {
+    void *cursor = NULL;
+    const char *name;
+    const weft_json *v;
+    while (!s->n->status && weft_json_next(schema, &cursor, &name, &v))
+        for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+            if (strcmp(name, refused[i]) == 0 && !is_harmless(name, v))
+                weft_schema_refuse(s, "'%s' is not supported", name);
+}
+
+/* ---- References ---- */
+
+/* One segment of a JSON pointer (RFC 6901) inside of a URI fragment, decoded. */
+static size_t decode_segment(const char *from, size_t n, char *out, size_t room) {
+    size_t at = 0;
+    for (size_t i = 0; i < n && at + 1 < room; i++) {
+        char c = from[i];
+        if (c == '%' && i + 2 < n) {
+            unsigned value;
+            if (sscanf(from + i + 1, "%2x", &value) == 1) {
+                c = (char)value;
+                i += 2;
+            }
+        }
+        if (c == '~' && i + 1 < n && (from[i + 1] == '0' || from[i + 1] == '1'))
+            c = from[++i] == '0' ? '~' : '/';
+        out[at++] = c;
+    }
+    out[at] = 0;
+    return at;
+}
+
+static const weft_json *resolve(weft_schema *s, const char *ref, size_t n_bytes) {
+    const weft_json *at = s->root;
+    if (n_bytes == 0 || ref[0] != '#') {
+        weft_schema_refuse(s, "$ref '%.80s': only references into the same schema are supported",
+                           ref);
+        return NULL;
+    }
+    for (size_t i = 1; i < n_bytes && at;) {
+        if (ref[i] != '/') {
+            weft_schema_refuse(s, "$ref '%.80s': anchors are not supported", ref);
+            return NULL;
+        }
+        size_t length = strcspn(ref + i + 1, "/");
+        char segment[256];
+        decode_segment(ref + i + 1, length, segment, sizeof segment);
+        if (weft_json_type_of(at) == WEFT_JSON_ARRAY) {
+            size_t index = 0;
+            bool digits = *segment != 0;
+            for (const char *c = segment; *c && digits; c++) {
+                digits = *c >= '0' && *c <= '9' && index < 1000000;
+                index = index * 10 + (size_t)(*c - '0');
+            }
+            at = digits && index < weft_json_length(at) ? weft_json_item(at, index) : NULL;
+        } else {
+            at = weft_json_type_of(at) == WEFT_JSON_OBJECT ? weft_json_get(at, segment) : NULL;
+        }
+        i += length + 1;
+    }
+    if (!at && !s->n->status)
+        s->n->status = weft_fail(WEFT_E_FORMAT, "JSON Schema: $ref '%.80s': no such schema", ref);
+    return at;
+}
+
+/* ---- Conjunctions ---- */
+
+/* Adds one schema itself; false: it is there already, or says nothing. */
+static bool put(weft_schema *s, weft_conj *c, const weft_json *schema) {
+    if (weft_json_type_of(schema) == WEFT_JSON_BOOL) {
+        c->never |= !weft_json_bool(schema);
+        return false;
+    }
+    if (weft_json_type_of(schema) != WEFT_JSON_OBJECT) {
+        fail_format(s, "a schema is neither an object nor true or false");
+        return false;
+    }
+    for (size_t i = 0; i < c->n; i++)
+        if (c->items[i] == schema)
+            return false;
+    if (c->n == WEFT_CONJ_MAX) {
+        weft_schema_refuse(s, "more than %d schemas for one value", WEFT_CONJ_MAX);
+        return false;
+    }
+    c->items[c->n++] = schema;
+    return true;
+}
+
+void weft_conj_add(weft_schema *s, weft_conj *c, const weft_json *schema) {
+    size_t at = c->n;
+    if (!put(s, c, schema))
+        return;
+    for (; at < c->n && !s->n->status; at++) { /* what is added is looked at in turn */
+        const weft_json *ref = weft_json_get(c->items[at], "$ref");
+        const weft_json *all = weft_json_get(c->items[at], "allOf");
+        check_keywords(s, c->items[at]);
+        if (ref) {
+            size_t n = 0;
+            const char *text = weft_json_string(ref, &n);
+            const weft_json *target = resolve(s, text ? text : "", n);
+            if (target)
+                put(s, c, target);
+        }
+        for (size_t i = 0; all && i < weft_json_length(all) && !s->n->status; i++)
+            put(s, c, weft_json_item(all, i));
+    }
+}
+
+const weft_json *weft_conj_get(const weft_conj *c, const char *name) {
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *v = weft_json_get(c->items[i], name);
+        if (v)
+            return v;
+    }
+    return NULL;
+}
+
+bool weft_conj_count(weft_schema *s, const weft_conj *c, const char *name, bool upper,
+                     uint32_t *out) {
+    bool any = false;
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *v = weft_json_get(c->items[i], name);
+        if (!v)
+            continue;
+        double x = weft_json_number(v);
+        if (!(x >= 0) || x != (double)(uint64_t)(x < 1e15 ? x : 0)) {
+            weft_schema_refuse(s, "'%s' must be a whole number from 0", name);
+            return false;
+        }
+        uint32_t value = x < 4e9 ? (uint32_t)x : WEFT_NFA_NONE - 1;
+        if (!any || (upper ? value < *out : value > *out))
+            *out = value;
+        any = true;
+    }
+    return any;
+}
+
+uint32_t weft_schema_rule(weft_schema *s, const weft_conj *c) {
+    weft_nfa *n = s->n;
+    const weft_json *sorted[WEFT_CONJ_MAX + 1];
+    size_t k = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        size_t j = k++;
+        for (; j > 0 && (uintptr_t)sorted[j - 1] > (uintptr_t)c->items[i]; j--)
+            sorted[j] = sorted[j - 1];
+        sorted[j] = c->items[i];
+    }
+    if (c->never)
+        sorted[k++] = NULL;
+    bool added;
+    uint32_t rule = weft_names_rule(&s->names, n, (const char *)sorted, k * sizeof *sorted, &added);
+    if (n->status || !added)
+        return rule;
+    size_t bytes = k * sizeof *sorted;
+    const weft_json **copy = weft_alloc(&n->a, bytes);
+    if ((k && !copy) ||
+        !weft_nfa_grow(&n->a, (void **)&s->work, &s->work_room, s->n_work + 1, sizeof *s->work)) {
+        weft_dealloc(&n->a, copy, copy ? bytes : 0);
+        n->status = weft_fail(WEFT_E_MEMORY, "grammar: out of memory");
+        return WEFT_NFA_NONE;
+    }
+    if (k)
+        memcpy(copy, sorted, bytes);
+    s->work[s->n_work++] = (weft_schema_work){rule, k, copy};
+    return rule;
+}
+
+/* ---- Values ---- */
+
+static weft_frag one_of_types(weft_schema *s, const weft_conj *c, int types) {
+    weft_nfa *n = s->n;
+    weft_frag all = {0, 0};
+    bool any = false;
+    for (int type = WEFT_TYPE_NULL; type <= WEFT_TYPE_INTEGER && !n->status; type <<= 1) {
+        if (!(types & type))
+            continue;
+        if (type == WEFT_TYPE_INTEGER && types & WEFT_TYPE_NUMBER)
+            continue; /* numbers are all of them */
+        weft_frag one =
+            type == WEFT_TYPE_NULL ? weft_frag_literal(n, "null", 4)
+            : type == WEFT_TYPE_BOOLEAN
+                ? weft_frag_or(n, weft_frag_literal(n, "true", 4), weft_frag_literal(n, "false", 5))
+            : type == WEFT_TYPE_OBJECT ? weft_schema_object(s, c)
+            : type == WEFT_TYPE_ARRAY  ? weft_schema_array(s, c)
+            : type == WEFT_TYPE_STRING ? weft_schema_string(s, c)
+                                       : weft_schema_number(s, c, type == WEFT_TYPE_INTEGER);
+        all = any ? weft_frag_or(n, all, one) : one;
+        any = true;
+    }
+    return any ? all : weft_frag_never(n);
+}
+
+/* Whether a value is among those that every const and enum of the conjunction lists. */
+static bool is_listed(const weft_conj *c, const weft_json *value) {
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *one = weft_json_get(c->items[i], "const");
+        const weft_json *list = weft_json_get(c->items[i], "enum");
+        if (one && !weft_json_equal(one, value, 0))
+            return false;
+        bool found = !list;
+        for (size_t k = 0; list && k < weft_json_length(list) && !found; k++)
+            found = weft_json_equal(weft_json_item(list, k), value, 0);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static int types_of_value(const weft_json *v) {
+    switch (weft_json_type_of(v)) {
+    case WEFT_JSON_NULL:
+        return WEFT_TYPE_NULL;
+    case WEFT_JSON_BOOL:
+        return WEFT_TYPE_BOOLEAN;
+    case WEFT_JSON_OBJECT:
+        return WEFT_TYPE_OBJECT;
+    case WEFT_JSON_ARRAY:
+        return WEFT_TYPE_ARRAY;
+    case WEFT_JSON_STRING:
+        return WEFT_TYPE_STRING;
+    case WEFT_JSON_INTEGER:
+        return WEFT_TYPE_INTEGER;
+    case WEFT_JSON_REAL:
+        break;
+    }
+    double x = weft_json_number(v);
+    return x == (double)(int64_t)(x > -9e15 && x < 9e15 ? x : 0.5) ? WEFT_TYPE_INTEGER
+                                                                   : WEFT_TYPE_NUMBER;
+}
+
+/* Keywords that narrow listed values down further would have to be checked value by value. */
+static void refuse_beside_list(weft_schema *s, const weft_conj *c) {
+    static const char *const beside[] = {
+        "pattern",          "minLength",        "maxLength", "minimum",     "maximum",
+        "exclusiveMinimum", "exclusiveMaximum", "items",     "prefixItems", "minItems",
+        "maxItems",         "properties",       "required"};
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
+        if (weft_conj_get(c, beside[i]))
+            weft_schema_refuse(s, "'%s' beside 'enum' or 'const' is not supported", beside[i]);
+}
+
+static weft_frag listed_values(weft_schema *s, const weft_conj *c, int types) {
+    const weft_json *one = weft_conj_get(c, "const"), *list = weft_conj_get(c, "enum");
+    weft_frag all = {0, 0};
+    bool any = false;
+    refuse_beside_list(s, c);
+    for (size_t i = 0; i < (one ? 1 : weft_json_length(list)) && !s->n->status; i++) {
+        const weft_json *value = one ? one : weft_json_item(list, i);
+        if (!(types_of_value(value) & types) || !is_listed(c, value))
+            continue;
+        weft_frag f = weft_schema_literal(s, value);
+        all = any ? weft_frag_or(s->n, all, f) : f;
+        any = true;
+    }
+    return any ? all : weft_frag_never(s->n);
+}
+
+/* The types of a schema that has none: those that its keywords are about. */
+static int implied_types(const weft_conj *c) {
+    static const struct {
+        const char *name;
+        int types;
+    } about[] = {
+        {"properties", WEFT_TYPE_OBJECT},
+        {"required", WEFT_TYPE_OBJECT},
+        {"additionalProperties", WEFT_TYPE_OBJECT},
+        {"minProperties", WEFT_TYPE_OBJECT},
+        {"maxProperties", WEFT_TYPE_OBJECT},
+        {"items", WEFT_TYPE_ARRAY},
+        {"prefixItems", WEFT_TYPE_ARRAY},
+        {"minItems", WEFT_TYPE_ARRAY},
+        {"maxItems", WEFT_TYPE_ARRAY},
+        {"pattern", WEFT_TYPE_STRING},
+        {"minLength", WEFT_TYPE_STRING},
+        {"maxLength", WEFT_TYPE_STRING},
+        {"minimum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
+        {"maximum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
+        {"exclusiveMinimum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
+        {"exclusiveMaximum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
+    };
+    int types = 0;
+    for (size_t i = 0; i < sizeof about / sizeof about[0]; i++)
+        if (weft_conj_get(c, about[i].name))
+            types |= about[i].types;
+    if (!types && weft_conj_get(c, "format"))
+        types = WEFT_TYPE_STRING;
+    return types;
+}
+
+static int named_type(const char *name) {
+    static const struct {
+        const char *name;
+        int types;
+    } known[] = {
+        {"null", WEFT_TYPE_NULL},       {"boolean", WEFT_TYPE_BOOLEAN},
+        {"object", WEFT_TYPE_OBJECT},   {"array", WEFT_TYPE_ARRAY},
+        {"string", WEFT_TYPE_STRING},   {"number", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
+        {"integer", WEFT_TYPE_INTEGER},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (name && strcmp(name, known[i].name) == 0)
+            return known[i].types;
     return 0;
+}
+
+int weft_schema_types(weft_schema *s, const weft_json *schema) {
+    const weft_json *type = weft_json_get(schema, "type"), *list = weft_json_get(schema, "enum");
+    const weft_json *one = weft_json_get(schema, "const");
+    int types = type ? 0 : WEFT_TYPE_ALL;
+    bool many = type && weft_json_type_of(type) == WEFT_JSON_ARRAY;
+    for (size_t i = 0; type && i < (many ? weft_json_length(type) : 1); i++) {
+        int t = named_type(weft_json_string(many ? weft_json_item(type, i) : type, NULL));
+        if (!t)
+            fail_format(s, "'type' is none of the seven names");
+        types |= t;
+    }
+    if (type && weft_json_bool(weft_json_get(schema, "nullable")))
+        types |= WEFT_TYPE_NULL;
+    if (weft_json_get(schema, "multipleOf"))
+        types &= ~WEFT_TYPE_NUMBER;
+    int listed = one ? types_of_value(one) : list ? 0 : WEFT_TYPE_ALL;
+    for (size_t i = 0; !one && list && i < weft_json_length(list); i++)
+        listed |= types_of_value(weft_json_item(list, i));
+    return types & listed;
+}
+
+static weft_frag plain_value(weft_schema *s, const weft_conj *c) {
+    int types = WEFT_TYPE_ALL;
+    bool typed = false;
+    for (size_t i = 0; i < c->n; i++) {
+        types &= weft_schema_types(s, c->items[i]);
+        typed |= weft_json_get(c->items[i], "type") != NULL;
+    }
+    if (weft_conj_get(c, "const") || weft_conj_get(c, "enum"))
+        return listed_values(s, c, types);
+    int implied = implied_types(c);
+    if (!typed && implied)
+        types &= implied;
+    if (types == WEFT_TYPE_ALL)
+        return weft_schema_any(s);
+    return one_of_types(s, c, types);
+}
+
+/* ---- Choices ---- */
+
+/* The first list of choices that is not made yet; `exactly`: oneOf. */
+static const weft_json *open_choice(const weft_conj *c, bool *exactly) {
+    static const char *const names[] = {"anyOf", "oneOf"};
+    for (size_t i = 0; i < c->n; i++)
+        for (size_t k = 0; k < 2; k++) {
+            const weft_json *list = weft_json_get(c->items[i], names[k]);
+            bool done = !list;
+            for (size_t d = 0; d < c->n_done; d++)
+                done |= c->done[d] == list;
+            if (!done) {
+                *exactly = k == 1;
+                return list;
+            }
+        }
+    return NULL;
+}
+
+static void check_disjoint(weft_schema *s, const weft_json *list) {
+    size_t n = weft_json_length(list);
+    if (n > 200)
+        weft_schema_refuse(s, "oneOf of more than 200 schemas");
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n && !s->n->status; k++)
+            if (!weft_schema_disjoint(s, weft_json_item(list, i), weft_json_item(list, k)))
+                weft_schema_refuse(s,
+                                   "oneOf: a value may fit both schema %zu and schema %zu (anyOf "
+                                   "allows that)",
+                                   i, k);
+}
+
+static weft_frag value(weft_schema *s, const weft_conj *c) {
+    bool exactly = false;
+    if (c->never || s->n->status)
+        return weft_frag_never(s->n);
+    const weft_json *list = open_choice(c, &exactly);
+    if (!list)
+        return plain_value(s, c);
+    if (weft_json_type_of(list) != WEFT_JSON_ARRAY || weft_json_length(list) == 0)
+        fail_format(s, "anyOf and oneOf are lists of schemas");
+    if (c->n_done >= MAX_CHOICES)
+        weft_schema_refuse(s, "more than %d anyOf or oneOf for one value", MAX_CHOICES);
+    if (exactly)
+        check_disjoint(s, list);
+    weft_frag all = {0, 0};
+    for (size_t i = 0; i < weft_json_length(list) && !s->n->status; i++) {
+        weft_conj with = *c;
+        with.done[with.n_done++] = list;
+        weft_conj_add(s, &with, weft_json_item(list, i));
+        weft_frag one = value(s, &with);
+        all = i ? weft_frag_or(s->n, all, one) : one;
+    }
+    return all;
+}
+
+/* ---- The whole ---- */
+
+/* Nothing, a space, or a line break and its indentation. */
+static void define_blank(weft_schema *s) {
+    weft_nfa *n = s->n;
+    weft_frag line = weft_frag_literal(n, "\n", 1);
+    size_t mark = n->n_states;
+    weft_frag indent = weft_frag_repeat(n, mark, weft_frag_bytes(n, ' ', ' '), 0, 20);
+    weft_frag some = weft_frag_or(n, weft_frag_literal(n, " ", 1), weft_frag_then(n, line, indent));
+    weft_nfa_define(n, s->blank, weft_frag_optional(n, some));
+}
+
+weft_frag weft_schema_blank(weft_schema *s) {
+    if (s->blank == WEFT_NFA_NONE) {
+        s->blank = weft_nfa_add_rule(s->n, "blank", 5);
+        if (!s->n->status)
+            define_blank(s);
+    }
+    return weft_frag_call(s->n, s->blank);
+}
+
+weft_frag weft_schema_any(weft_schema *s) {
+    if (s->any == WEFT_NFA_NONE) {
+        weft_conj none = {0};
+        s->any = weft_nfa_add_rule(s->n, "any value", 9);
+        if (!s->n->status)
+            weft_nfa_define(s->n, s->any, one_of_types(s, &none, WEFT_TYPE_ALL));
+    }
+    return weft_frag_call(s->n, s->any);
+}
+
+static void make_bodies(weft_schema *s) {
+    while (s->n_work > 0) {
+        weft_schema_work w = s->work[--s->n_work];
+        weft_conj c = {0};
+        for (size_t i = 0; i < w.n_items; i++) {
+            if (w.items[i])
+                c.items[c.n++] = w.items[i];
+            else
+                c.never = true;
+        }
+        weft_dealloc(&s->n->a, w.items, w.n_items * sizeof *w.items);
+        if (!s->n->status)
+            weft_nfa_define(s->n, w.rule, value(s, &c));
+    }
+}
+
+uint32_t weft_schema_parse(weft_nfa *n, const char *text, size_t n_bytes) {
+    weft_json *root;
+    n->status = weft_json_parse(text, n_bytes, "JSON Schema", &root);
+    if (n->status)
+        return WEFT_NFA_NONE;
+    weft_schema s = {.n = n,
+                     .root = root,
+                     .blank = WEFT_NFA_NONE,
+                     .string = WEFT_NFA_NONE,
+                     .any = WEFT_NFA_NONE};
+    uint32_t rule = weft_nfa_add_rule(n, "JSON Schema", 11);
+    weft_conj c = {0};
+    weft_conj_add(&s, &c, root);
+    uint32_t inner = weft_schema_rule(&s, &c);
+    if (!n->status)
+        weft_nfa_define(n, rule, weft_frag_call(n, inner));
+    make_bodies(&s);
+    weft_names_free(&s.names, n);
+    weft_dealloc(&n->a, s.work, s.work_room * sizeof *s.work);
+    weft_json_free(&root);
+    return rule;
 }

@@ -1,0 +1,78 @@
+/* Inside of the JSON Schema compiler. A value must fit several schemas at once (a schema, what it
+ * refers to, its allOf): these are kept as a list, a conjunction, and keywords are looked up in all
+ * of its members. What is generated may be narrower than the schema, never wider: members of an
+ * object come in the order of `properties`, and a schema that does not speak of other members gets
+ * none. */
+#ifndef WEFT_TEXT_GRAMMAR_SCHEMA_H
+#define WEFT_TEXT_GRAMMAR_SCHEMA_H
+
+#include "base/json.h"
+#include "text/grammar/names.h"
+#include "text/grammar/nfa.h"
+
+#define WEFT_CONJ_MAX 48
+
+typedef struct weft_conj {
+    const weft_json *items[WEFT_CONJ_MAX]; /* objects; booleans are resolved */
+    size_t n;
+    const weft_json *done[WEFT_CONJ_MAX]; /* lists of choices already made */
+    size_t n_done;
+    bool never; /* one of them was false */
+} weft_conj;
+
+enum {
+    WEFT_TYPE_NULL = 1,
+    WEFT_TYPE_BOOLEAN = 2,
+    WEFT_TYPE_OBJECT = 4,
+    WEFT_TYPE_ARRAY = 8,
+    WEFT_TYPE_STRING = 16,
+    WEFT_TYPE_NUMBER = 32, /* not whole */
+    WEFT_TYPE_INTEGER = 64,
+    WEFT_TYPE_ALL = 127
+};
+
+typedef struct weft_schema {
+    weft_nfa *n;
+    const weft_json *root;
+    weft_names names; /* of rules, by the conjunction they stand for */
+    struct weft_schema_work *work;
+    size_t n_work, work_room;
+    uint32_t blank, string, any; /* rules that all share; WEFT_NFA_NONE: not made yet */
+} weft_schema;
+
+/* Fails with WEFT_E_UNSUPPORTED: "JSON Schema: " and this. */
+__attribute__((format(printf, 2, 3))) void weft_schema_refuse(weft_schema *s, const char *format,
+                                                              ...);
+
+/* Adds a schema to a conjunction, with all that it refers to. */
+void weft_conj_add(weft_schema *s, weft_conj *c, const weft_json *schema);
+/* The rule of the values that fit; its body is made later. */
+uint32_t weft_schema_rule(weft_schema *s, const weft_conj *c);
+weft_frag weft_schema_any(weft_schema *s);
+weft_frag weft_schema_blank(weft_schema *s);
+/* A JSON value as text, "key" included. */
+weft_frag weft_schema_literal(weft_schema *s, const weft_json *value);
+weft_frag weft_schema_quoted(weft_schema *s, const char *text, size_t n_bytes);
+
+/* The first member of the conjunction that has the keyword; NULL: none. */
+const weft_json *weft_conj_get(const weft_conj *c, const char *name);
+/* A bound that must be a whole number: the largest (`upper`: smallest) of all; false: none. */
+bool weft_conj_count(weft_schema *s, const weft_conj *c, const char *name, bool upper,
+                     uint32_t *out);
+bool weft_json_equal(const weft_json *x, const weft_json *y, int depth);
+/* The types a schema allows by its type, const and enum. */
+int weft_schema_types(weft_schema *s, const weft_json *schema);
+/* Whether no value fits both. False where that cannot be seen. */
+bool weft_schema_disjoint(weft_schema *s, const weft_json *x, const weft_json *y);
+
+weft_frag weft_schema_object(weft_schema *s, const weft_conj *c);
+weft_frag weft_schema_array(weft_schema *s, const weft_conj *c);
+weft_frag weft_schema_string(weft_schema *s, const weft_conj *c);
+weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, bool whole);
+/* Any string, with its quotes. */
+weft_frag weft_schema_free_string(weft_schema *s);
+/* A string that is none of names [n]: unescaped characters only, so that no other spelling of a
+ * name passes. */
+weft_frag weft_schema_other_key(weft_schema *s, const char *const *names, size_t n);
+
+#endif

@@ -1,0 +1,264 @@
+/* JSON Schema: numbers between bounds, as automata over their decimal digits. */
+#include "text/grammar/schema.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_DIGITS 15    /* before the point: what a double holds exactly */
+#define MAX_DECIMALS 15  /* of a bound */
+#define FREE_DECIMALS 16 /* of a number */
+static const int64_t LARGEST = INT64_C(999999999999999);
+
+static weft_frag digit(weft_nfa *n, int low, int high) {
+    return weft_frag_bytes(n, (uint8_t)('0' + low), (uint8_t)('0' + high));
+}
+
+static weft_frag digits(weft_nfa *n, uint32_t min, uint32_t max) {
+    size_t mark = n->n_states;
+    return weft_frag_repeat(n, mark, digit(n, 0, 9), min, max);
+}
+
+static void add(weft_nfa *n, weft_frag *all, bool *any, weft_frag one) {
+    *all = *any ? weft_frag_or(n, *all, one) : one;
+    *any = true;
+}
+
+/* ---- Whole numbers ---- */
+
+/* The numbers low … high, which have the same count of digits: units[0] is the first's value. */
+static weft_frag same_length(weft_nfa *n, int64_t low, int64_t high, int64_t unit, bool above,
+                             bool below) {
+    uint32_t rest = 0;
+    for (int64_t u = unit; u > 1; u /= 10)
+        rest++;
+    if (!above && !below)
+        return digits(n, rest + (unit > 0), rest + (unit > 0));
+    if (unit == 0)
+        return weft_frag_empty(n);
+    int first = above ? (int)(low / unit) : 0, last = below ? (int)(high / unit) : 9;
+    weft_frag all = {0, 0};
+    bool any = false;
+    for (int d = first; d <= last && !n->status; d++) {
+        bool at_low = above && d == first, at_high = below && d == last;
+        int end = d;
+        if (!at_low && !at_high)
+            end = below ? last - 1 : last; /* all between are alike */
+        weft_frag tail = same_length(n, low % unit, high % unit, unit / 10, at_low, at_high);
+        add(n, &all, &any, weft_frag_then(n, digit(n, d, end), tail));
+        d = end;
+    }
+    return any ? all : weft_frag_never(n);
+}
+
+/* low … high, 0 <= low. */
+static weft_frag whole_range(weft_nfa *n, int64_t low, int64_t high) {
+    weft_frag all = {0, 0};
+    bool any = false;
+    for (int64_t unit = 1; unit <= high || unit == 1; unit *= 10) {
+        int64_t least = unit == 1 ? 0 : unit, most = unit > LARGEST ? INT64_MAX : unit * 10 - 1;
+        int64_t from = low > least ? low : least, to = high < most ? high : most;
+        if (from <= to)
+            add(n, &all, &any, same_length(n, from, to, unit, true, true));
+        if (unit > LARGEST)
+            break;
+    }
+    return any ? all : weft_frag_never(n);
+}
+
+/* ---- Bounds ---- */
+
+typedef struct bound {
+    bool there, strict;
+    int64_t whole;              /* of the absolute value */
+    int decimals[MAX_DECIMALS]; /* digits after the point */
+} bound;
+
+/* The decimal digits of |x|; refused where x has more of them than a few. */
+static bound digits_of(weft_schema *s, double x, bool strict) {
+    bound b = {.there = true, .strict = strict};
+    double scale = 1, size = fabs(x);
+    for (int k = 0; k <= MAX_DECIMALS; k++, scale *= 10) {
+        double scaled = rint(size * scale);
+        if (scaled > 9e15)
+            break;
+        if (scaled / scale != size)
+            continue;
+        int64_t all = (int64_t)scaled, unit = (int64_t)scale;
+        b.whole = all / unit;
+        for (int i = 0; i < k; i++) {
+            unit /= 10;
+            b.decimals[i] = (int)(all / unit % 10);
+        }
+        return b;
+    }
+    weft_schema_refuse(s, "the bound %g has too many digits", x);
+    return b;
+}
+
+static bool zeros_from(const bound *b, int i) {
+    for (; i < MAX_DECIMALS; i++)
+        if (b->decimals[i])
+            return false;
+    return true;
+}
+
+/* Decimals from number i on, where those before equal the lower (upper) bound's if `low` (`high`)
+ * is not NULL. `more`: at least one must come. */
+static weft_frag decimals(weft_nfa *n, int i, const bound *low, const bound *high, bool more) {
+    if (!low && !high)
+        return digits(n, more, (uint32_t)(FREE_DECIMALS - i));
+    bool stops = !more && (!low || (!low->strict && zeros_from(low, i))) &&
+                 (!high || !high->strict || !zeros_from(high, i));
+    weft_frag all = {0, 0};
+    bool any = false;
+    if (stops)
+        add(n, &all, &any, weft_frag_empty(n));
+    if (i == MAX_DECIMALS) { /* one digit more makes it greater */
+        if (low && !high)
+            add(n, &all, &any, digit(n, 1, 9));
+        return any ? all : weft_frag_never(n);
+    }
+    if (high && !low && zeros_from(high, i)) /* only zeros could come */
+        return any ? all : weft_frag_never(n);
+    int first = low ? low->decimals[i] : 0, last = high ? high->decimals[i] : 9;
+    for (int d = first; d <= last && !n->status; d++) {
+        bool at_low = low && d == first, at_high = high && d == last;
+        int end = at_low || at_high ? d : high ? last - 1 : last;
+        weft_frag tail = decimals(n, i + 1, at_low ? low : NULL, at_high ? high : NULL, false);
+        add(n, &all, &any, weft_frag_then(n, digit(n, d, end), tail));
+        d = end;
+    }
+    return any ? all : weft_frag_never(n);
+}
+
+/* What follows the whole part of a number: nothing, or a point and decimals. */
+static weft_frag fraction(weft_nfa *n, const bound *low, const bound *high) {
+    weft_frag point = weft_frag_literal(n, ".", 1);
+    weft_frag f = weft_frag_then(n, point, decimals(n, 0, low, high, true));
+    bool none = (!low || (!low->strict && zeros_from(low, 0))) &&
+                (!high || !high->strict || !zeros_from(high, 0));
+    return none ? weft_frag_optional(n, f) : f;
+}
+
+static weft_frag with_whole(weft_nfa *n, int64_t from, int64_t to, const bound *low,
+                            const bound *high) {
+    if (from > to)
+        return weft_frag_never(n);
+    return weft_frag_then(n, whole_range(n, from, to), fraction(n, low, high));
+}
+
+/* Absolute values between two bounds; high may be absent. */
+static weft_frag between(weft_nfa *n, const bound *low, const bound *high) {
+    int64_t most = high->there ? high->whole : LARGEST;
+    const bound *top = high->there ? high : NULL;
+    if (low->whole == most && top)
+        return with_whole(n, most, most, low, top);
+    weft_frag all = with_whole(n, low->whole, low->whole, low, NULL);
+    all = weft_frag_or(n, all, with_whole(n, low->whole + 1, top ? most - 1 : most, NULL, NULL));
+    return top && most > low->whole ? weft_frag_or(n, all, with_whole(n, most, most, NULL, top))
+                                    : all;
+}
+
+/* The tightest of the bounds of all schemas. */
+static bool find_bound(weft_schema *s, const weft_conj *c, bool upper, double *out, bool *strict) {
+    static const char *const names[2][2] = {{"minimum", "exclusiveMinimum"},
+                                            {"maximum", "exclusiveMaximum"}};
+    bool any = false;
+    for (size_t i = 0; i < c->n; i++)
+        for (int k = 0; k < 2; k++) {
+            const weft_json *v = weft_json_get(c->items[i], names[upper][k]);
+            if (!v)
+                continue;
+            weft_json_type type = weft_json_type_of(v);
+            if (type != WEFT_JSON_INTEGER && type != WEFT_JSON_REAL) {
+                weft_schema_refuse(s, "'%s' that is no number", names[upper][k]);
+                return false;
+            }
+            double x = weft_json_number(v);
+            if (!any || (upper ? x < *out : x > *out) || (x == *out && k == 1)) {
+                *out = x;
+                *strict = k == 1;
+            }
+            any = true;
+        }
+    return any;
+}
+
+/* ---- Numbers ---- */
+
+static weft_frag minus(weft_nfa *n, weft_frag f) {
+    return weft_frag_then(n, weft_frag_literal(n, "-", 1), f);
+}
+
+static weft_frag free_number(weft_nfa *n, bool whole) {
+    weft_frag f = weft_frag_then(n, digit(n, 1, 9), digits(n, 0, MAX_DIGITS - 1));
+    f = weft_frag_or(n, digit(n, 0, 0), f);
+    f = weft_frag_then(n, weft_frag_optional(n, weft_frag_literal(n, "-", 1)), f);
+    if (whole)
+        return f;
+    weft_frag point = weft_frag_then(n, weft_frag_literal(n, ".", 1), digits(n, 1, FREE_DECIMALS));
+    f = weft_frag_then(n, f, weft_frag_optional(n, point));
+    weft_frag e = weft_frag_or(n, weft_frag_literal(n, "e", 1), weft_frag_literal(n, "E", 1));
+    weft_frag sign = weft_frag_or(n, weft_frag_literal(n, "-", 1), weft_frag_literal(n, "+", 1));
+    e = weft_frag_then(n, e, weft_frag_optional(n, sign));
+    return weft_frag_then(n, f, weft_frag_optional(n, weft_frag_then(n, e, digits(n, 1, 2))));
+}
+
+static weft_frag whole_between(weft_schema *s, bool has_low, double low, bool has_high,
+                               double high) {
+    weft_nfa *n = s->n;
+    if ((has_low && fabs(low) > 9e15) || (has_high && fabs(high) > 9e15)) {
+        weft_schema_refuse(s, "a bound of a whole number beyond 9e15");
+        return weft_frag_never(n);
+    }
+    int64_t largest = LARGEST * 9; /* beyond a bound that is large itself */
+    int64_t from = has_low ? (int64_t)low : high < (double)-LARGEST ? -largest : -LARGEST;
+    int64_t to = has_high ? (int64_t)high : low > (double)LARGEST ? largest : LARGEST;
+    weft_frag all = {0, 0};
+    bool any = false;
+    if (to >= 0 && from <= to)
+        add(n, &all, &any, whole_range(n, from > 0 ? from : 0, to));
+    if (from < 0 && from <= to)
+        add(n, &all, &any, minus(n, whole_range(n, to < 0 ? -to : 1, -from)));
+    return any ? all : weft_frag_never(n);
+}
+
+static weft_frag real_between(weft_schema *s, const bound *low, bool low_negative,
+                              const bound *high, bool high_negative) {
+    static const bound zero = {.there = true}, above_zero = {.there = true, .strict = true};
+    static const bound none = {0};
+    weft_nfa *n = s->n;
+    weft_frag all = {0, 0};
+    bool any = false;
+    if (!high->there || !high_negative)
+        add(n, &all, &any, between(n, low->there && !low_negative ? low : &zero, high));
+    if (!low->there || low_negative) {
+        const bound *least = high->there && high_negative ? high : &above_zero;
+        add(n, &all, &any, minus(n, between(n, least, low->there ? low : &none)));
+    }
+    return any ? all : weft_frag_never(n);
+}
+
+weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, bool whole) {
+    double low = 0, high = 0;
+    bool low_strict = false, high_strict = false;
+    bool has_low = find_bound(s, c, false, &low, &low_strict);
+    bool has_high = find_bound(s, c, true, &high, &high_strict);
+    if (!has_low && !has_high)
+        return free_number(s->n, whole);
+    if (has_low && has_high && (low > high || (low == high && (low_strict || high_strict))))
+        return weft_frag_never(s->n);
+    if (whole) {
+        if (has_low)
+            low = low_strict ? floor(low) + 1 : ceil(low);
+        if (has_high)
+            high = high_strict ? ceil(high) - 1 : floor(high);
+        return whole_between(s, has_low, low, has_high, high);
+    }
+    bound none = {0};
+    bound lower = has_low ? digits_of(s, low, low_strict) : none;
+    bound upper = has_high ? digits_of(s, high, high_strict) : none;
+    if (s->n->status)
+        return weft_frag_never(s->n);
+    return real_between(s, &lower, low < 0, &upper, high < 0);
+}

@@ -1,0 +1,359 @@
+/* JSON Schema: objects and arrays. */
+#include "text/grammar/schema.h"
+#include "base/alloc.h"
+#include "base/detail.h"
+#include "text/grammar/charset.h"
+
+#include <string.h>
+
+#define MAX_MEMBERS 4096
+#define MAX_ITEMS 4096 /* of an array, one state each; a larger maximum is taken as this */
+#define MAX_KEY 200
+
+static weft_frag text(weft_schema *s, const char *bytes) {
+    return weft_frag_literal(s->n, bytes, strlen(bytes));
+}
+
+static weft_frag then(weft_schema *s, weft_frag first, weft_frag second) {
+    return weft_frag_then(s->n, first, second);
+}
+
+/* ---- Members ---- */
+
+/* What a schema of the conjunction says of a member: its own schema, that of additional ones, or
+ * nothing (NULL). A schema that has additionalProperties does not know of its neighbours' members.
+ */
+static const weft_json *said_of(const weft_json *schema, const char *name) {
+    const weft_json *own = weft_json_get(weft_json_get(schema, "properties"), name);
+    return own ? own : weft_json_get(schema, "additionalProperties");
+}
+
+/* The value of a member; name NULL: of additional ones. */
+static weft_frag member_value(weft_schema *s, const weft_conj *c, const char *name) {
+    weft_conj inner = {0};
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *said =
+            name ? said_of(c->items[i], name) : weft_json_get(c->items[i], "additionalProperties");
+        if (said)
+            weft_conj_add(s, &inner, said);
+    }
+    if (inner.never)
+        return weft_frag_never(s->n);
+    if (inner.n == 0)
+        return weft_schema_any(s);
+    return weft_frag_call(s->n, weft_schema_rule(s, &inner));
+}
+
+static weft_frag member(weft_schema *s, const weft_conj *c, const char *name) {
+    weft_frag f = weft_schema_quoted(s, name, strlen(name));
+    f = then(s, f, then(s, text(s, ":"), weft_schema_blank(s)));
+    return then(s, f, member_value(s, c, name));
+}
+
+typedef struct members {
+    const char **names; /* [n] */
+    bool *required;
+    size_t n, room, required_room;
+} members;
+
+static void free_members(weft_schema *s, members *m) {
+    weft_dealloc(&s->n->a, m->names, m->room * sizeof *m->names);
+    weft_dealloc(&s->n->a, m->required, m->required_room * sizeof *m->required);
+}
+
+static void add_member(weft_schema *s, members *m, const char *name, bool required) {
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->names[i], name) == 0) {
+            m->required[i] |= required;
+            return;
+        }
+    if (m->n >= MAX_MEMBERS) {
+        weft_schema_refuse(s, "an object of more than %d members", MAX_MEMBERS);
+        return;
+    }
+    const weft_allocator *a = &s->n->a;
+    if (!weft_nfa_grow(a, (void **)&m->names, &m->room, m->n + 1, sizeof *m->names) ||
+        !weft_nfa_grow(a, (void **)&m->required, &m->required_room, m->n + 1,
+                       sizeof *m->required)) {
+        s->n->status = weft_fail(WEFT_E_MEMORY, "grammar: out of memory");
+        return;
+    }
+    m->names[m->n] = name;
+    m->required[m->n++] = required;
+}
+
+static void find_members(weft_schema *s, const weft_conj *c, members *m) {
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *properties = weft_json_get(c->items[i], "properties"), *v;
+        void *cursor = NULL;
+        const char *name;
+        if (properties && weft_json_type_of(properties) != WEFT_JSON_OBJECT)
+            weft_schema_refuse(s, "'properties' that is no object");
+        while (properties && !s->n->status && weft_json_next(properties, &cursor, &name, &v))
+            add_member(s, m, name, false);
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *list = weft_json_get(c->items[i], "required");
+        for (size_t k = 0; list && k < weft_json_length(list) && !s->n->status; k++) {
+            const char *name = weft_json_string(weft_json_item(list, k), NULL);
+            if (name)
+                add_member(s, m, name, true);
+            else
+                weft_schema_refuse(s, "'required' that is no list of names");
+        }
+    }
+}
+
+/* ---- Other keys ---- */
+
+/* A character of a key that needs no escape. */
+static weft_frag key_character(weft_schema *s, const weft_charset *without) {
+    weft_charset set = {0};
+    weft_charset_add(&set, s->n, 0, 0x1f);
+    weft_charset_add(&set, s->n, '"', '"');
+    weft_charset_add(&set, s->n, '\\', '\\');
+    for (size_t i = 0; without && i < without->n; i++)
+        weft_charset_add(&set, s->n, without->ranges[i].low, without->ranges[i].high);
+    weft_charset_negate(&set, s->n, 0x10ffff);
+    weft_frag f = weft_frag_chars(s->n, set.ranges, set.n);
+    weft_charset_free(&set, s->n);
+    return f;
+}
+
+static weft_frag key_rest(weft_schema *s) {
+    size_t mark = s->n->n_states;
+    return weft_frag_repeat(s->n, mark, key_character(s, NULL), 0, WEFT_NFA_NONE);
+}
+
+static bool shares(const char *x, const char *y, size_t n) {
+    return strncmp(x, y, n) == 0;
+}
+
+/* What may follow the first `at` bytes of `prefix`, so that the key is none of the names. */
+static weft_frag key_after(weft_schema *s, const char *const *names, size_t n, const char *prefix,
+                           size_t at) {
+    weft_charset next = {0};
+    bool ends = false;
+    weft_frag all = {0, 0};
+    bool any = false;
+    if (at > MAX_KEY) {
+        weft_schema_refuse(s, "a member's name of more than %d bytes beside additional ones",
+                           MAX_KEY);
+        return weft_frag_never(s->n);
+    }
+    for (size_t i = 0; i < n && !s->n->status; i++) {
+        if (!shares(names[i], prefix, at))
+            continue;
+        if (!names[i][at]) {
+            ends = true;
+            continue;
+        }
+        size_t length;
+        uint32_t c = weft_char_decode(names[i] + at, strlen(names[i] + at), &length);
+        bool known = false;
+        for (size_t k = 0; k < next.n; k++)
+            known |= next.ranges[k].low == c;
+        if (known || length == 0)
+            continue;
+        weft_charset_add(&next, s->n, c, c);
+        if (c < 0x20 || c == '"' || c == '\\')
+            continue; /* no key has it */
+        weft_frag f = weft_frag_literal(s->n, names[i] + at, length);
+        f = then(s, f, key_after(s, names, n, names[i], at + length));
+        all = any ? weft_frag_or(s->n, all, f) : f;
+        any = true;
+    }
+    weft_frag other = then(s, key_character(s, &next), key_rest(s));
+    weft_charset_free(&next, s->n);
+    if (!ends)
+        other = weft_frag_optional(s->n, other);
+    return any ? weft_frag_or(s->n, all, other) : other;
+}
+
+weft_frag weft_schema_other_key(weft_schema *s, const char *const *names, size_t n) {
+    weft_frag f = then(s, text(s, "\""), key_after(s, names, n, "", 0));
+    return then(s, f, text(s, "\""));
+}
+
+/* ---- Objects ---- */
+
+/* Whether members beyond those named may come. A schema with properties that does not speak of
+ * others gets none. */
+static bool takes_others(const weft_conj *c, const members *m) {
+    bool spoken = false;
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *other = weft_json_get(c->items[i], "additionalProperties");
+        const weft_json *rest = weft_json_get(c->items[i], "unevaluatedProperties");
+        bool closed =
+            (other && weft_json_type_of(other) == WEFT_JSON_BOOL && !weft_json_bool(other)) ||
+            (rest && weft_json_type_of(rest) == WEFT_JSON_BOOL && !weft_json_bool(rest));
+        if (closed)
+            return false;
+        spoken |= other != NULL;
+    }
+    return spoken || m->n == 0;
+}
+
+/* min … max others, each "key": value; `first`: no comma before the first. */
+static weft_frag others(weft_schema *s, const weft_conj *c, const members *m, bool first,
+                        uint32_t max) {
+    weft_nfa *n = s->n;
+    if (max == 0)
+        return weft_frag_empty(n);
+    for (int with_comma = first ? 0 : 1;; with_comma++) {
+        size_t mark = n->n_states;
+        weft_frag f = weft_schema_other_key(s, m->names, m->n);
+        f = then(s, f, then(s, text(s, ":"), weft_schema_blank(s)));
+        f = then(s, f, member_value(s, c, NULL));
+        if (with_comma) {
+            weft_frag comma = then(s, text(s, ","), weft_schema_blank(s));
+            return weft_frag_repeat(n, mark, then(s, comma, f), 0, max);
+        }
+        weft_frag more = others(s, c, m, false, max == WEFT_NFA_NONE ? max : max - 1);
+        return weft_frag_optional(n, then(s, f, more));
+    }
+}
+
+/* The members in order: `none` is where no member has come yet, `some` where one has. */
+static weft_frag all_members(weft_schema *s, const weft_conj *c, const members *m, bool open,
+                             uint32_t max_others) {
+    weft_nfa *n = s->n;
+    weft_frag none = weft_frag_empty(n), some = weft_frag_never(n);
+    for (size_t i = 0; i < m->n && !n->status; i++) {
+        weft_frag body = member(s, c, m->names[i]);
+        weft_frag comma = then(s, text(s, ","), weft_schema_blank(s));
+        weft_frag skip_none = weft_frag_never(n), skip_some = skip_none;
+        if (!m->required[i]) {
+            skip_none = weft_frag_empty(n);
+            skip_some = weft_frag_empty(n);
+        }
+        /* From `none` into the member or past it; from `some` the same behind a comma. */
+        weft_frag enter = weft_frag_empty(n);
+        uint32_t to_none = weft_frag_or(n, enter, skip_none).start;
+        uint32_t to_some = weft_frag_or(n, comma, skip_some).start;
+        if (n->status)
+            break;
+        n->states[none.end].a = to_none;
+        n->states[some.end].a = to_some;
+        n->states[enter.end].a = body.start;
+        n->states[comma.end].a = body.start;
+        weft_frag after = weft_frag_empty(n);
+        n->states[body.end].a = after.start;
+        if (!m->required[i])
+            n->states[skip_some.end].a = after.start;
+        weft_frag past = weft_frag_empty(n);
+        if (!m->required[i])
+            n->states[skip_none.end].a = past.start;
+        none.end = past.end;
+        some.end = after.end;
+    }
+    weft_frag end = weft_frag_empty(n);
+    weft_frag from_none = open ? others(s, c, m, true, max_others) : weft_frag_empty(n);
+    weft_frag from_some = open ? others(s, c, m, false, max_others) : weft_frag_empty(n);
+    if (n->status)
+        return end;
+    n->states[none.end].a = from_none.start;
+    n->states[some.end].a = from_some.start;
+    n->states[from_none.end].a = end.start;
+    n->states[from_some.end].a = end.start;
+    return (weft_frag){none.start, end.end};
+}
+
+weft_frag weft_schema_object(weft_schema *s, const weft_conj *c) {
+    members m = {0};
+    find_members(s, c, &m);
+    uint32_t min = 0, max = WEFT_NFA_NONE, n_required = 0;
+    (void)weft_conj_count(s, c, "minProperties", false, &min);
+    bool bounded = weft_conj_count(s, c, "maxProperties", true, &max);
+    for (size_t i = 0; i < m.n; i++)
+        n_required += m.required[i];
+    if (min > n_required)
+        weft_schema_refuse(s, "'minProperties' above the number of required members");
+    if (bounded && max < m.n)
+        weft_schema_refuse(s, "'maxProperties' below the number of members");
+    bool open = takes_others(c, &m);
+    uint32_t others_max = bounded ? max - (uint32_t)m.n : WEFT_NFA_NONE;
+    others_max = bounded && others_max > MAX_ITEMS ? MAX_ITEMS : others_max;
+    weft_frag f = then(s, text(s, "{"), weft_schema_blank(s));
+    f = then(s, f, all_members(s, c, &m, open, others_max));
+    f = then(s, f, then(s, weft_schema_blank(s), text(s, "}")));
+    free_members(s, &m);
+    return f;
+}
+
+/* ---- Arrays ---- */
+
+/* The schemas of item i of all: prefixItems (or a list in `items`), else `items`. */
+static weft_frag item_value(weft_schema *s, const weft_conj *c, size_t i) {
+    weft_conj inner = {0};
+    for (size_t k = 0; k < c->n; k++) {
+        const weft_json *items = weft_json_get(c->items[k], "items");
+        const weft_json *prefix = weft_json_get(c->items[k], "prefixItems");
+        if (items && weft_json_type_of(items) == WEFT_JSON_ARRAY) {
+            prefix = items;
+            items = NULL;
+        }
+        if (prefix && i < weft_json_length(prefix))
+            weft_conj_add(s, &inner, weft_json_item(prefix, i));
+        else if (items)
+            weft_conj_add(s, &inner, items);
+    }
+    if (inner.never)
+        return weft_frag_never(s->n);
+    if (inner.n == 0)
+        return weft_schema_any(s);
+    return weft_frag_call(s->n, weft_schema_rule(s, &inner));
+}
+
+static size_t prefix_length(const weft_conj *c) {
+    size_t longest = 0;
+    for (size_t k = 0; k < c->n; k++) {
+        const weft_json *lists[] = {weft_json_get(c->items[k], "prefixItems"),
+                                    weft_json_get(c->items[k], "items")};
+        for (size_t i = 0; i < 2; i++)
+            if (lists[i] && weft_json_type_of(lists[i]) == WEFT_JSON_ARRAY &&
+                weft_json_length(lists[i]) > longest)
+                longest = weft_json_length(lists[i]);
+    }
+    return longest;
+}
+
+/* Items from number `i` on, each but number 0 behind a comma; built from the last one back. */
+static weft_frag items(weft_schema *s, const weft_conj *c, size_t prefix, uint32_t min,
+                       uint32_t max) {
+    weft_nfa *n = s->n;
+    bool endless = max == WEFT_NFA_NONE;
+    size_t last = endless ? (min > prefix ? min : prefix) : max;
+    weft_frag rest = weft_frag_empty(n);
+    if (endless) {
+        if (last == 0)
+            last = 1; /* the first has no comma */
+        size_t mark = n->n_states;
+        weft_frag comma = then(s, text(s, ","), weft_schema_blank(s));
+        rest = weft_frag_repeat(n, mark, then(s, comma, item_value(s, c, last)), 0, WEFT_NFA_NONE);
+    }
+    for (size_t i = last; i-- > 0 && !n->status;) {
+        weft_frag one = item_value(s, c, i);
+        if (i > 0)
+            one = then(s, then(s, text(s, ","), weft_schema_blank(s)), one);
+        rest = then(s, one, rest);
+        if (i >= min)
+            rest = weft_frag_optional(n, rest);
+    }
+    return rest;
+}
+
+weft_frag weft_schema_array(weft_schema *s, const weft_conj *c) {
+    uint32_t min = 0, max = WEFT_NFA_NONE;
+    (void)weft_conj_count(s, c, "minItems", false, &min);
+    (void)weft_conj_count(s, c, "maxItems", true, &max);
+    if (min > MAX_ITEMS)
+        weft_schema_refuse(s, "'minItems' above %d", MAX_ITEMS);
+    if (max != WEFT_NFA_NONE && max > MAX_ITEMS)
+        max = MAX_ITEMS;
+    if (max < min)
+        return weft_frag_never(s->n);
+    weft_frag f = then(s, text(s, "["), weft_schema_blank(s));
+    f = then(s, f, items(s, c, prefix_length(c), min, max));
+    return then(s, f, then(s, weft_schema_blank(s), text(s, "]")));
+}

@@ -1,0 +1,51 @@
+"""What grammars of JSON schemas generate validates by the Python package jsonschema.
+Usage: test_schemas.py SAMPLE_SCHEMAS SCHEMAS.json N [SEED]; exit 77 without the package.
+Prints a line for each kind that fails, and at the end the counts."""
+
+import json
+import subprocess
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: no Python package jsonschema")
+    sys.exit(77)
+
+program, path, n = sys.argv[1:4]
+seed = sys.argv[4] if len(sys.argv) > 4 else "1"
+with open(path, encoding="utf-8") as file:
+    entries = json.load(file)
+
+
+def standard(schema):
+    """OpenAPI's nullable as 2020-12 says it."""
+    if isinstance(schema, dict) and schema.get("nullable"):
+        return {**schema, "type": [schema["type"], "null"]}
+    return schema
+
+
+validators = [jsonschema.Draft202012Validator(
+    standard(e["schema"]), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER) for e in entries]
+run = subprocess.run([program, path, n, seed], stdout=subprocess.PIPE, check=True)
+counts = [0] * len(entries)
+bad = 0
+for line in run.stdout.decode("utf-8").split("\n")[:-1]:
+    number, text, *why = json.loads(line)
+    name = entries[number]["name"]
+    if text is None:
+        print(f"FAILED: {name}: refused: {why[0]}")
+        bad += 1
+        continue
+    counts[number] += 1
+    try:
+        validators[number].validate(json.loads(text))
+    except (ValueError, jsonschema.ValidationError) as error:
+        print(f"FAILED: {name}: {text[:200]!r}: {str(error).splitlines()[0][:200]}")
+        bad += 1
+for entry, count in zip(entries, counts):
+    if count < int(n) / 10:
+        print(f"FAILED: {entry['name']}: only {count} of {n} texts came to an end")
+        bad += 1
+print(f"{len(entries)} schemas, {sum(counts)} texts, {bad} failures")
+sys.exit(bool(bad) or len(entries) < 200)
