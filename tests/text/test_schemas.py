@@ -25,8 +25,9 @@ def standard(schema):
     return schema
 
 
-validators = [jsonschema.Draft202012Validator(
-    standard(e["schema"]), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER) for e in entries]
+Validator = jsonschema.Draft202012Validator
+validators = [Validator(standard(e["schema"]), format_checker=Validator.FORMAT_CHECKER)
+              for e in entries]
 run = subprocess.run([program, path, n, seed], stdout=subprocess.PIPE, check=True)
 counts = [0] * len(entries)
 bad = 0
