@@ -6,15 +6,14 @@
 /* in [T, n_embd] through one network; gate NULL: none. */
 static weft_tensor *network(weft_scope *s, weft_activation act, weft_tensor *in,
                             weft_tensor *const weights[3], weft_tensor *const biases[3]) {
-    weft_tensor *gate_up[2], *inner; /* [T, n_ff] each */
-    if (weights[0]) {
-        if (weft_linear_many(s, in, weights, biases, 2, gate_up))
-            return NULL;
-        inner = weft_gated(s, gate_up[0], gate_up[1], act);
-    } else {
-        inner = weft_activate(s, weft_linear(s, in, weights[1], biases[1]), act);
+    weft_tensor *gate_up[2]; /* [T, n_ff] each */
+    if (!weights[0]) {
+        weft_tensor *up = weft_linear(s, in, weights[1], biases[1]);
+        return weft_linear(s, weft_activate(s, up, act), weights[2], biases[2]);
     }
-    return weft_linear(s, inner, weights[2], biases[2]);
+    if (weft_linear_many(s, in, weights, biases, 2, gate_up))
+        return NULL;
+    return weft_gated_linear(s, gate_up[0], gate_up[1], act, weights[2], biases[2]);
 }
 
 static weft_tensor *dense(const weft_pass *p, weft_scope *s, const weft_layer *l, weft_tensor *in) {

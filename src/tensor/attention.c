@@ -270,9 +270,6 @@ static bool check_tensors(weft_scope *s, const weft_tensor *q, const weft_tensor
                         weft_dtype_name(type), i > 0 ? WEFT_CACHE_TYPES : "f32");
         return false;
     }
-    weft_shape_text(q, sq, sizeof sq);
-    weft_shape_text(k, sk, sizeof sk);
-    weft_shape_text(v, sv, sizeof sv);
     if (params->block_size < 1 || params->window < 0) {
         weft_scope_fail(s, WEFT_E_ARGUMENT, "attention", "block_size %d, window %d",
                         params->block_size, params->window);
@@ -289,13 +286,14 @@ static bool check_tensors(weft_scope *s, const weft_tensor *q, const weft_tensor
                         "n_head_kv, head_dim] with n_head a multiple of n_head_kv and capacity of "
                         "block_size %d are needed (q8_0: head_dim rounded up to 32), and a dim_v "
                         "within v",
-                        sq, sk, sv, params->block_size);
+                        weft_shape_text(q, sq, sizeof sq), weft_shape_text(k, sk, sizeof sk),
+                        weft_shape_text(v, sv, sizeof sv), params->block_size);
         return false;
     }
     for (int i = 1; i < 3; i++)
         if (!weft_tensor_is_contiguous(all[i])) {
             weft_scope_fail(s, WEFT_E_NOT_CONTIGUOUS, "attention", "%c %s must be contiguous",
-                            "qkv"[i], i == 1 ? sk : sv);
+                            "qkv"[i], weft_shape_text(all[i], sk, sizeof sk));
             return false;
         }
     return true;

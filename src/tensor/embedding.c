@@ -34,24 +34,23 @@ static void copy_rows(void *ctx, size_t begin, size_t end, int thread) {
 static bool check_table(weft_scope *s, const char *name, const weft_tensor *t) {
     char shape[128];
     const char *type = weft_dtype_name(t->dtype);
-    weft_shape_text(t, shape, sizeof shape);
     bool quantized = weft_dtype_is_quantized(t->dtype);
     if (!quantized && t->dtype != WEFT_F32 && t->dtype != WEFT_F16 && t->dtype != WEFT_BF16) {
         weft_scope_fail(s, WEFT_E_DTYPE, name, "%s of shape %s is not a float or block type", type,
-                        shape);
+                        weft_shape_text(t, shape, sizeof shape));
         return false;
     }
     if (t->layout != WEFT_LAYOUT_STRIDED || !quantized)
         return true;
     if (t->rank > 0 && t->strides[t->rank - 1] != 1 && t->dims[t->rank - 1] > 1) {
         weft_scope_fail(s, WEFT_E_LAYOUT, name, "%s of shape %s: blocks do not lie along the rows",
-                        type, shape);
+                        type, weft_shape_text(t, shape, sizeof shape));
         return false;
     }
     float none;
     if (!weft_dequantize_row(t->dtype, "", 0, &none)) {
         weft_scope_fail(s, WEFT_E_UNSUPPORTED, name, "%s of shape %s has no definition here", type,
-                        shape);
+                        weft_shape_text(t, shape, sizeof shape));
         return false;
     }
     return true;

@@ -2,7 +2,7 @@
  * of a file packed 16 at a time into scratch, so that both give the same bits. A panel is read once
  * for all rows of x, which are taken in tiles that stay in cache. */
 #include "base/alloc.h"
-#include "tensor/nn.h"
+#include "tensor/gate.h"
 #include "tensor/pack.h"
 #include "tensor/walk.h"
 
@@ -35,6 +35,10 @@ typedef struct job {
     weft_q8_rows q8;
     uint16_t *tiles; /* of x as bfloat16, 16 rows after 16 rows */
     bool any_q8, any_float, any_bf16;
+    const float *up; /* of a gate x; NULL: x goes in as it is */
+    size_t up_row;
+    weft_activation act;
+    float *gated; /* [n_rows, n_in] */
     size_t rows_a_tile, rows_a_group;
     unsigned char *scratch; /* a thread: one panel and 16 rows */
     size_t scratch_bytes, rows_at;
@@ -42,13 +46,22 @@ typedef struct job {
 
 /* ---- Loops ---- */
 
-static void quantize_rows(void *ctx, size_t begin, size_t end, int thread) {
+/* What the products read: gated, quantised, or both. */
+static void prepare_rows(void *ctx, size_t begin, size_t end, int thread) {
     job *j = ctx;
     (void)thread;
     size_t blocks = j->n_in / 32;
-    for (size_t r = begin; r < end; r++)
-        j->k->quantize_q8(j->x + r * j->x_row, j->n_in, j->q8.q + r * j->n_in, j->q8.d + r * blocks,
-                          j->q8.sums + r * blocks);
+    for (size_t r = begin; r < end; r++) {
+        const float *x = j->x + r * j->x_row;
+        if (j->up != NULL) {
+            float *to = j->gated + r * j->n_in;
+            weft_gate_floats(j->k, j->act, x, j->up + r * j->up_row, j->n_in, to);
+            x = to;
+        }
+        if (j->any_q8)
+            j->k->quantize_q8(x, j->n_in, j->q8.q + r * j->n_in, j->q8.d + r * blocks,
+                              j->q8.sums + r * blocks);
+    }
 }
 
 /* Elements of 16 rows. */
@@ -152,34 +165,35 @@ static void run_panels(void *ctx, size_t begin, size_t end, int thread) {
 static bool check_weight(weft_scope *s, const char *name, const weft_tensor *x,
                          const weft_tensor *w) {
     char sx[128], sw[128];
-    weft_shape_text(x, sx, sizeof sx);
-    weft_shape_text(w, sw, sizeof sw);
     if (w->rank != 2) {
-        weft_scope_fail(s, WEFT_E_SHAPE, name, "weight %s: two dims [n_out, n_in] are needed", sw);
+        weft_scope_fail(s, WEFT_E_SHAPE, name, "weight %s: two dims [n_out, n_in] are needed",
+                        weft_shape_text(w, sw, sizeof sw));
         return false;
     }
     int64_t n_in = x->dims[x->rank - 1];
     if (w->dims[1] != n_in) {
         weft_scope_fail(s, WEFT_E_SHAPE, name,
                         "x %s and weight %s do not fit: dim %d of x is %lld, dim 1 of weight %lld",
-                        sx, sw, x->rank - 1, (long long)n_in, (long long)w->dims[1]);
+                        weft_shape_text(x, sx, sizeof sx), weft_shape_text(w, sw, sizeof sw),
+                        x->rank - 1, (long long)n_in, (long long)w->dims[1]);
         return false;
     }
     if (!weft_panel_supported(w->dtype)) {
         bool plain = weft_dtype_is_plain(w->dtype);
         weft_scope_fail(s, plain ? WEFT_E_DTYPE : WEFT_E_UNSUPPORTED, name,
-                        "weight %s of type %s cannot be multiplied", sw, weft_dtype_name(w->dtype));
+                        "weight %s of type %s cannot be multiplied",
+                        weft_shape_text(w, sw, sizeof sw), weft_dtype_name(w->dtype));
         return false;
     }
     if (n_in > 0 && weft_panel_bytes(w->dtype, (size_t)n_in) == 0) {
-        weft_scope_fail(s, WEFT_E_SHAPE, name, "weight %s: rows are not whole blocks of %s", sw,
-                        weft_dtype_name(w->dtype));
+        weft_scope_fail(s, WEFT_E_SHAPE, name, "weight %s: rows are not whole blocks of %s",
+                        weft_shape_text(w, sw, sizeof sw), weft_dtype_name(w->dtype));
         return false;
     }
     if (weft_dtype_is_quantized(w->dtype) && w->layout == WEFT_LAYOUT_STRIDED &&
         w->strides[1] != 1 && n_in > 1) {
         weft_scope_fail(s, WEFT_E_LAYOUT, name, "weight %s of %s: blocks do not lie along the rows",
-                        sw, weft_dtype_name(w->dtype));
+                        weft_shape_text(w, sw, sizeof sw), weft_dtype_name(w->dtype));
         return false;
     }
     return true;
@@ -234,12 +248,14 @@ static void add_part(job *j, const weft_tensor *w, const weft_tensor *bias, weft
     }
 }
 
-/* x as f32 rows at an even step: as it lies, or packed. */
-static bool take_rows(weft_scope *s, job *j, const weft_tensor *x) {
+/* x [.., n] as f32 rows at an even step: as it lies, or packed. */
+static bool take_rows(weft_scope *s, const job *j, const weft_tensor *x, const float **rows,
+                      size_t *row_step) {
     int last = x->rank - 1;
-    j->x = weft_tensor_data(x);
-    j->x_row = j->n_in;
-    bool even = x->dtype == WEFT_F32 && (x->strides[last] == 1 || j->n_in == 1);
+    size_t n = (size_t)x->dims[last];
+    *rows = weft_tensor_data(x);
+    *row_step = n;
+    bool even = x->dtype == WEFT_F32 && (x->strides[last] == 1 || n == 1);
     for (int d = last - 1; d > 0 && even; d--)
         even = x->strides[d - 1] == x->strides[d] * x->dims[d] || x->dims[d - 1] == 1;
     if (even && last > 0 && j->n_rows > 1) {
@@ -248,23 +264,23 @@ static bool take_rows(weft_scope *s, job *j, const weft_tensor *x) {
             if (x->dims[d] > 1)
                 step = x->strides[d];
         even = step >= 0;
-        j->x_row = (size_t)step;
+        *row_step = (size_t)step;
     }
     if (even)
         return true;
-    float *packed = weft_scope_scratch(
-        s, j->name, weft_size_of(weft_size_of(j->n_rows, j->n_in), sizeof(float)));
+    float *packed =
+        weft_scope_scratch(s, j->name, weft_size_of(weft_size_of(j->n_rows, n), sizeof(float)));
     if (packed == NULL)
         return false;
     int64_t steps[WEFT_MAX_RANK];
     weft_strides_of(x->rank, x->dims, steps);
-    weft_cast_strided(s, x->rank, x->dims, x->dtype, j->x, x->strides, WEFT_F32, packed, steps);
-    j->x = packed;
-    j->x_row = j->n_in;
+    weft_cast_strided(s, x->rank, x->dims, x->dtype, *rows, x->strides, WEFT_F32, packed, steps);
+    *rows = packed;
+    *row_step = n;
     return true;
 }
 
-static bool quantize(weft_scope *s, job *j) {
+static bool place_q8(weft_scope *s, job *j) {
     size_t q_bytes, block_bytes, total; /* n_in is a multiple of 32 for every quantised type */
     bool fits = weft_mul_size(j->n_rows, j->n_in, &q_bytes) &&
                 weft_mul_size(j->n_rows * (j->n_in / 32), sizeof(float), &block_bytes) &&
@@ -278,7 +294,25 @@ static bool quantize(weft_scope *s, job *j) {
     j->q8 = (weft_q8_rows){.q = (int8_t *)memory, .n = j->n_rows, .n_cols = j->n_in};
     j->q8.d = (float *)(void *)(memory + q_bytes);
     j->q8.sums = (int32_t *)(void *)(memory + q_bytes + block_bytes);
-    weft_op_loop(s, j->n_rows, 4 * j->n_in, quantize_rows, j);
+    return true;
+}
+
+/* One loop over the rows for all that happens to them before the products. */
+static bool prepare(weft_scope *s, job *j) {
+    if (j->any_q8 && !place_q8(s, j))
+        return false;
+    if (j->up != NULL) {
+        size_t bytes = weft_size_of(weft_size_of(j->n_rows, j->n_in), sizeof(float));
+        j->gated = weft_scope_scratch(s, j->name, bytes);
+        if (j->gated == NULL)
+            return false;
+    }
+    if (j->any_q8 || j->up != NULL)
+        weft_op_loop(s, j->n_rows, (j->up != NULL ? 12 : 4) * j->n_in, prepare_rows, j);
+    if (j->up != NULL) {
+        j->x = j->gated;
+        j->x_row = j->n_in;
+    }
     return true;
 }
 
@@ -300,7 +334,7 @@ static bool run(weft_scope *s, job *j) {
         if (j->scratch == NULL)
             return false;
     }
-    if ((j->any_q8 && !quantize(s, j)) || (j->any_bf16 && !round_to_bf16(s, j)))
+    if (!prepare(s, j) || (j->any_bf16 && !round_to_bf16(s, j)))
         return false;
     size_t row_bytes = j->any_float ? 4 * j->n_in : j->n_in + j->n_in / 4;
     j->rows_a_tile = TILE_BYTES / row_bytes;
@@ -334,46 +368,85 @@ static void fill_empty(const job *j) {
 
 /* ---- Ops ---- */
 
-static bool linears(weft_scope *s, const char *name, weft_tensor *x, weft_tensor *const *weights,
-                    weft_tensor *const *biases, size_t n, weft_tensor **out) {
-    weft_tensor *inputs[1 + 2 * WEFT_LINEAR_MANY] = {x};
-    size_t n_inputs = 1;
-    for (size_t i = 0; i < n; i++)
-        inputs[n_inputs++] = weights[i];
-    if (!weft_scope_ready(s, name, inputs, n_inputs) || !weft_op_float(s, name, x))
+typedef struct call {
+    const char *name;
+    weft_tensor *x;
+    weft_tensor *const *weights, *const *biases; /* [n]; biases may be NULL, as may each */
+    size_t n;
+    weft_tensor *up; /* NULL: none; then x is its gate */
+    weft_activation act;
+} call;
+
+static bool check_up(weft_scope *s, const char *name, const weft_tensor *gate,
+                     const weft_tensor *up) {
+    if (!weft_op_plain(s, name, up) || !weft_op_same_shape(s, name, gate, up))
         return false;
-    if (x->rank == 0) {
-        weft_scope_fail(s, WEFT_E_SHAPE, name, "x has no dims");
+    if (gate->dtype == WEFT_F32 && up->dtype == WEFT_F32)
+        return true;
+    weft_scope_fail(s, WEFT_E_DTYPE, name, "gate is %s, up %s: f32 is needed",
+                    weft_dtype_name(gate->dtype), weft_dtype_name(up->dtype));
+    return false;
+}
+
+static bool check_call(weft_scope *s, const call *c, weft_tensor **inputs, size_t *n_inputs) {
+    inputs[(*n_inputs)++] = c->x;
+    for (size_t i = 0; i < c->n; i++)
+        inputs[(*n_inputs)++] = c->weights[i];
+    if (c->up != NULL)
+        inputs[(*n_inputs)++] = c->up;
+    if (!weft_scope_ready(s, c->name, inputs, *n_inputs) || !weft_op_float(s, c->name, c->x))
+        return false;
+    if (c->x->rank == 0) {
+        weft_scope_fail(s, WEFT_E_SHAPE, c->name, "x has no dims");
         return false;
     }
-    int64_t dims[WEFT_MAX_RANK];
-    memcpy(dims, x->dims, sizeof dims);
-    for (size_t i = 0; i < n; i++) {
-        weft_tensor *bias = biases == NULL ? NULL : biases[i];
-        if (!check_weight(s, name, x, weights[i]) || !check_bias(s, name, weights[i], bias))
-            return false;
-        dims[x->rank - 1] = weights[i]->dims[0];
-        out[i] = weft_scope_new(s, name, WEFT_F32, x->rank, dims);
-        if (out[i] == NULL)
+    for (size_t i = 0; i < c->n; i++) {
+        weft_tensor *bias = c->biases == NULL ? NULL : c->biases[i];
+        if (!check_weight(s, c->name, c->x, c->weights[i]) ||
+            !check_bias(s, c->name, c->weights[i], bias))
             return false;
         if (bias != NULL)
-            inputs[n_inputs++] = bias;
+            inputs[(*n_inputs)++] = bias;
+    }
+    return c->up == NULL || check_up(s, c->name, c->x, c->up);
+}
+
+static bool take_operands(weft_scope *s, job *j, const call *c) {
+    j->act = c->act;
+    return take_rows(s, j, c->x, &j->x, &j->x_row) &&
+           (c->up == NULL || take_rows(s, j, c->up, &j->up, &j->up_row));
+}
+
+static bool linears(weft_scope *s, const call *c, weft_tensor **out) {
+    weft_tensor *inputs[2 + 2 * WEFT_LINEAR_MANY], *x = c->x;
+    size_t n_inputs = 0;
+    if (!check_call(s, c, inputs, &n_inputs))
+        return false;
+    int64_t dims[WEFT_MAX_RANK];
+    memcpy(dims, x->dims, sizeof dims);
+    for (size_t i = 0; i < c->n; i++) {
+        dims[x->rank - 1] = c->weights[i]->dims[0];
+        out[i] = weft_scope_new(s, c->name, WEFT_F32, x->rank, dims);
+        if (out[i] == NULL)
+            return false;
     }
     weft_op op;
-    if (!weft_op_begin(&op, s, name, inputs, n_inputs))
+    if (!weft_op_begin(&op, s, c->name, inputs, n_inputs))
         return false;
-    job j = {.k = weft_scope_kernels(s), .name = name, .n_in = (size_t)x->dims[x->rank - 1]};
+    job j = {.k = weft_scope_kernels(s), .name = c->name, .n_in = (size_t)x->dims[x->rank - 1]};
     j.n_rows = 1;
     for (int d = 0; d < x->rank - 1; d++)
         j.n_rows *= (size_t)x->dims[d];
-    for (size_t i = 0; i < n; i++)
-        add_part(&j, weights[i], biases == NULL ? NULL : biases[i], out[i], weft_scope_engine(s));
+    for (size_t i = 0; i < c->n; i++)
+        add_part(&j, c->weights[i], c->biases == NULL ? NULL : c->biases[i], out[i],
+                 weft_scope_engine(s));
     bool done = true;
     if (j.n_rows > 0 && j.n_panels > 0) {
-        if (j.n_in == 0)
+        done = take_operands(s, &j, c);
+        if (done && j.n_in == 0)
             fill_empty(&j);
-        else
-            done = take_rows(s, &j, x) && run(s, &j);
+        else if (done)
+            done = run(s, &j);
     }
     weft_op_end(&op);
     return done;
@@ -381,7 +454,19 @@ static bool linears(weft_scope *s, const char *name, weft_tensor *x, weft_tensor
 
 weft_tensor *weft_linear(weft_scope *s, weft_tensor *x, weft_tensor *weight, weft_tensor *bias) {
     weft_tensor *y = NULL;
-    return linears(s, "linear", x, &weight, &bias, 1, &y) ? y : NULL;
+    call c = {.name = "linear", .x = x, .weights = &weight, .biases = &bias, .n = 1};
+    return linears(s, &c, &y) ? y : NULL;
+}
+
+weft_tensor *weft_gated_linear(weft_scope *s, weft_tensor *gate, weft_tensor *up,
+                               weft_activation act, weft_tensor *weight, weft_tensor *bias) {
+    weft_tensor *y = NULL, *both[] = {gate, up};
+    call c = {.name = "gated_linear", .x = gate, .weights = &weight, .biases = &bias, .n = 1};
+    c.up = up;
+    c.act = act;
+    if (!weft_scope_ready(s, c.name, both, 2) || !weft_gate_allowed(s, c.name, act))
+        return NULL;
+    return linears(s, &c, &y) ? y : NULL;
 }
 
 weft_status weft_linear_many(weft_scope *s, weft_tensor *x, weft_tensor *const *weights,
@@ -390,9 +475,10 @@ weft_status weft_linear_many(weft_scope *s, weft_tensor *x, weft_tensor *const *
         out[i] = NULL;
     if (n == 0)
         return weft_scope_status(s);
+    call c = {.name = "linear", .x = x, .weights = weights, .biases = biases, .n = n};
     if (n > WEFT_LINEAR_MANY)
         weft_scope_fail(s, WEFT_E_ARGUMENT, "linear", "%zu weights at once", n);
-    else if (linears(s, "linear", x, weights, biases, n, out))
+    else if (linears(s, &c, out))
         return WEFT_OK;
     for (size_t i = 0; i < n; i++)
         out[i] = NULL;

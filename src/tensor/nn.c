@@ -1,5 +1,5 @@
 /* Fused elementwise pieces of a layer: activations, the gate of an MLP, the soft cap. */
-#include "tensor/nn.h"
+#include "tensor/gate.h"
 #include "tensor/walk.h"
 
 #include <math.h>
@@ -11,26 +11,27 @@ typedef struct nn_job {
     float cap; /* 0: no soft cap, an activation */
 } nn_job;
 
-static void act_run(const nn_job *j, const float *x, size_t n, float *y) {
-    switch (j->act) {
+static void act_run(const weft_kernels *k, weft_activation act, const float *x, size_t n,
+                    float *y) {
+    switch (act) {
     case WEFT_ACT_SILU:
-        j->k->silu(x, n, y);
+        k->silu(x, n, y);
         break;
     case WEFT_ACT_GELU_TANH:
-        j->k->gelu_tanh(x, n, y);
+        k->gelu_tanh(x, n, y);
         break;
     case WEFT_ACT_GELU_ERF:
-        j->k->gelu_erf(x, n, y);
+        k->gelu_erf(x, n, y);
         break;
     case WEFT_ACT_RELU:
         for (size_t i = 0; i < n; i++)
             y[i] = x[i] < 0 ? 0 : x[i];
         break;
     case WEFT_ACT_SIGMOID:
-        j->k->sigmoid(x, n, y);
+        k->sigmoid(x, n, y);
         break;
     case WEFT_ACT_SWIGLU_CLAMPED:
-        break; /* gate_run */
+        break; /* weft_gate_floats */
     }
 }
 
@@ -38,14 +39,14 @@ static void act_run(const nn_job *j, const float *x, size_t n, float *y) {
 #define SWIGLU_ALPHA 1.702f
 
 /* NaN stays NaN. */
-static void swiglu_clamped(const nn_job *j, const float *gate, const float *up, size_t n,
+static void swiglu_clamped(const weft_kernels *k, const float *gate, const float *up, size_t n,
                            float *y) {
     float sigmoids[WEFT_TILE];
     for (size_t i = 0; i < n; i++) {
         y[i] = gate[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : gate[i];
         sigmoids[i] = SWIGLU_ALPHA * y[i];
     }
-    j->k->sigmoid(sigmoids, n, sigmoids);
+    k->sigmoid(sigmoids, n, sigmoids);
     for (size_t i = 0; i < n; i++) {
         float u = up[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : up[i];
         u = u < -SWIGLU_LIMIT ? -SWIGLU_LIMIT : u;
@@ -53,13 +54,17 @@ static void swiglu_clamped(const nn_job *j, const float *gate, const float *up, 
     }
 }
 
-static void gate_run(const nn_job *j, const float *gate, const float *up, size_t n, float *y) {
-    if (j->act == WEFT_ACT_SWIGLU_CLAMPED) {
-        swiglu_clamped(j, gate, up, n, y);
-        return;
+void weft_gate_floats(const weft_kernels *k, weft_activation act, const float *gate,
+                      const float *up, size_t n, float *y) {
+    for (size_t i = 0; i < n; i += WEFT_TILE) {
+        size_t part = n - i < WEFT_TILE ? n - i : WEFT_TILE;
+        if (act == WEFT_ACT_SWIGLU_CLAMPED) {
+            swiglu_clamped(k, gate + i, up + i, part, y + i);
+            continue;
+        }
+        act_run(k, act, gate + i, part, y + i);
+        k->mul(y + i, up + i, part, y + i);
     }
-    act_run(j, gate, n, y);
-    j->k->mul(y, up, n, y);
 }
 
 static void cap_run(const nn_job *j, const float *x, size_t n, float *y) {
@@ -81,11 +86,11 @@ static void nn_tiles(void *ctx, size_t begin, size_t end, int thread) {
         const float *x = weft_tile_load(w, &at, 1, in[0]);
         float *y = weft_tile_result(w, &at, result);
         if (w->n == 3)
-            gate_run(j, x, weft_tile_load(w, &at, 2, in[1]), n, y);
+            weft_gate_floats(j->k, j->act, x, weft_tile_load(w, &at, 2, in[1]), n, y);
         else if (j->cap > 0)
             cap_run(j, x, n, y);
         else
-            act_run(j, x, n, y);
+            act_run(j->k, j->act, x, n, y);
         weft_tile_store(w, &at, y);
     }
 }
@@ -121,12 +126,19 @@ static weft_tensor *run_nn(weft_scope *s, const char *name, nn_job *j, weft_tens
     return y;
 }
 
+bool weft_gate_allowed(weft_scope *s, const char *op, weft_activation act) {
+    if ((unsigned)act <= WEFT_ACT_SWIGLU_CLAMPED)
+        return true;
+    weft_scope_fail(s, WEFT_E_ARGUMENT, op, "unknown activation %d", (int)act);
+    return false;
+}
+
 weft_tensor *weft_gated(weft_scope *s, weft_tensor *gate, weft_tensor *up, weft_activation act) {
     weft_tensor *inputs[] = {gate, up};
     if (!weft_scope_ready(s, "gated", inputs, 2))
         return NULL;
-    if ((unsigned)act > WEFT_ACT_SWIGLU_CLAMPED)
-        return weft_scope_fail(s, WEFT_E_ARGUMENT, "gated", "unknown activation %d", (int)act);
+    if (!weft_gate_allowed(s, "gated", act))
+        return NULL;
     nn_job j = {.act = act};
     return run_nn(s, "gated", &j, inputs, 2);
 }

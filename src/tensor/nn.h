@@ -24,6 +24,10 @@ weft_status weft_linear_many(weft_scope *s, weft_tensor *x, weft_tensor *const *
 /* act(gate) * up, both [T, n_ff] f32. */
 weft_tensor *weft_gated(weft_scope *s, weft_tensor *gate, weft_tensor *up, weft_activation act);
 
+/* linear(gated(gate, up, act)), with its bits: a row is gated and quantised at once. */
+weft_tensor *weft_gated_linear(weft_scope *s, weft_tensor *gate, weft_tensor *up,
+                               weft_activation act, weft_tensor *weight, weft_tensor *bias);
+
 /* act(x), f32; of a gate and its partner alone WEFT_ACT_SWIGLU_CLAMPED is not. */
 weft_tensor *weft_activate(weft_scope *s, weft_tensor *x, weft_activation act);
 

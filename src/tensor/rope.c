@@ -101,11 +101,12 @@ static bool check_rope(weft_scope *s, const weft_tensor *x, const weft_tensor *c
                             weft_dtype_name(all[i]->dtype), weft_dtype_name(want));
             return false;
         }
-        weft_shape_text(all[i], text[i], sizeof text[i]);
     }
     bool fits = x->rank == 3 && c->rank == 2 && sn->rank == 2 && positions->rank == 1 &&
                 c->dims[0] == sn->dims[0] && c->dims[1] == sn->dims[1] &&
                 c->dims[1] <= x->dims[2] / 2 && positions->dims[0] == x->dims[0];
+    for (int i = 0; i < 4 && !fits; i++)
+        weft_shape_text(all[i], text[i], sizeof text[i]);
     if (!fits)
         weft_scope_fail(s, WEFT_E_SHAPE, "rope",
                         "x %s, cos %s, sin %s, positions %s: [T, n_head, head_dim], twice "

@@ -259,6 +259,36 @@ static void test_several_at_once_are_the_same(void **state) {
     weft_tensor_release(&w[0]);
 }
 
+/* The gate within the product: bits of the two ops, for float and quantised weights. */
+static void test_gated(void **state) {
+    fixture *f = *state;
+    static const weft_dtype of[] = {WEFT_F32, WEFT_F16, WEFT_Q4_1, WEFT_Q6_K};
+    for (int round = 0; round < 24; round++) {
+        weft_scope *s = f->s;
+        weft_activation act = (weft_activation)(round % (WEFT_ACT_SWIGLU_CLAMPED + 1));
+        int64_t n_in = round % 2 ? 512 : 2304, n_out = 19, dims[] = {1 + round % 5 * 11, 2 * n_in};
+        weft_tensor *w = random_weight(f, of[round % 4], n_out, n_in);
+        weft_tensor *bias = round % 3 ? NULL : random_packed(f, WEFT_F32, 1, &n_out);
+        weft_tensor *both = random_packed(f, WEFT_F32, 2, dims);
+        weft_tensor *gate = weft_tensor_narrow(s, both, 1, 0, (size_t)n_in);
+        weft_tensor *up = weft_tensor_narrow(s, both, 1, (size_t)n_in, (size_t)n_in);
+        if (round % 5 == 4) /* turned: columns are not neighbours */
+            up = weft_tensor_transpose(
+                s, weft_tensor_contiguous(s, weft_tensor_transpose(s, up, 0, 1)), 0, 1);
+        weft_tensor *want = weft_linear(s, weft_gated(s, gate, up, act), w, bias);
+        assert_same_bits(weft_gated_linear(s, gate, up, act, w, bias), want);
+        weft_tensor *panels = packed(f, w);
+        assert_same_bits(weft_gated_linear(s, gate, up, act, panels, bias), want);
+        weft_tensor_release(&panels);
+        scope_ok(s);
+        assert_weft_ok(weft_scope_reset(s));
+    }
+    int64_t a[] = {2, 256}, b[] = {2, 255};
+    weft_tensor *x = random_packed(f, WEFT_F32, 2, a), *w = random_weight(f, WEFT_F32, 3, 256);
+    scope_failed(f->s, weft_gated_linear(f->s, x, random_packed(f, WEFT_F32, 2, b), 0, w, NULL),
+                 WEFT_E_SHAPE, "gated_linear: shapes [2, 256] and [2, 255]", "dim 1");
+}
+
 static void test_zero_extents(void **state) {
     fixture *f = *state;
     weft_scope *s = f->s;
@@ -310,6 +340,7 @@ int main(void) {
         T(test_bias_is_added_with_one_rounding),
         T(test_views_of_x_weight_and_bias),
         T(test_several_at_once_are_the_same),
+        T(test_gated),
         T(test_zero_extents),
         T(test_refusals),
     };
