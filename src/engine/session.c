@@ -230,12 +230,20 @@ static weft_status eval(weft_session *s, const int32_t *tokens, size_t n, float 
                          n, s->n_past, s->n_context);
     if ((status = weft_session_check_ids(s, tokens, n)))
         return status;
+    int32_t from;
+    if ((status = weft_cache_expect(s->cache, s->sequence, s->n_past + (int32_t)n, &from)))
+        return status;
     weft_cache_hold(s->cache, s->sequence); /* to come back here when a later step fails */
     weft_fpenv saved = weft_fpenv_enter();
-    status = steps(s, tokens, n, all);
+    if (from < s->n_past) /* the rope of longer sequences is another: what was there comes anew */
+        status = steps(s, s->tokens + from, (size_t)(s->n_past - from), NULL);
+    if (!status)
+        status = steps(s, tokens, n, all);
     weft_fpenv_restore(saved);
     if (status) {
-        weft_cache_truncate(s->cache, s->sequence, s->n_past, NULL);
+        bool anew = from < s->n_past;
+        weft_cache_truncate(s->cache, s->sequence, anew ? 0 : s->n_past, &s->n_past);
+        s->has_logits = s->has_logits && !anew;
         if (status == WEFT_E_CANCELLED)
             weft_session_take_cancel(s);
         return status;

@@ -199,11 +199,11 @@ typedef struct weft_arch {
     bool recurrent_only; /* neither attention nor feed-forward: a layer is its mixer */
     bool attn_gated;     /* q has a gate beside each head, whose sigmoid weighs the output */
     weft_activation activation;
-    float activation_limit; /* WEFT_ACT_SWIGLU_CLAMPED */
 
     bool tied_default;        /* config.json without tie_word_embeddings */
     bool scale_embedding;     /* by sqrt(n_embd) */
     bool logit_scale_divides; /* logits are divided by WEFT_KEY_LOGIT_SCALE */
+    int32_t context_default;  /* config.json without a context; 0: it is required */
     int32_t ff_factor;        /* a file without n_ff: n_embd times this; 0: n_ff is required */
 
     int32_t head_dim_default;      /* config.json without head_dim; 0: n_embd / n_head */
@@ -214,6 +214,7 @@ typedef struct weft_arch {
     bool rope_interleaved[WEFT_SPELL_COUNT]; /* pairs 2i, 2i + 1; else i, i + n_rot / 2 */
     bool rope_local_only;                    /* layers that see everything do not turn */
     bool rope_local_plain;                   /* window layers turn without the rope's scaling */
+    bool longrope_unnamed; /* GGUF: a stretched context says so without a scaling type */
     int32_t rope_interval; /* every n-th layer does not turn; 0: all do, unless keys say */
     double rot_factor;     /* config.json without partial_rotary_factor; 0: 1 */
     double rope_base_default[WEFT_SPELL_COUNT];

@@ -59,7 +59,8 @@ static weft_tensor *run(const weft_pass *p, weft_scope *s, int32_t index, weft_t
                                .softcap = h->attn_softcap,
                                .window = l->kind == WEFT_LAYER_LOCAL ? h->window : 0,
                                .block_size = WEFT_CACHE_BLOCK,
-                               .dim_v = h->head_dim};
+                               .dim_v = h->head_dim,
+                               .sinks = l->attn_sinks};
 
     weft_tensor *weights[] = {l->attn_q, l->attn_k, l->attn_v}, *qkv[3];
     weft_tensor *biases[] = {l->attn_q_bias, l->attn_k_bias, l->attn_v_bias};

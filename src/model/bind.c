@@ -277,6 +277,18 @@ static weft_status check_apart(const weft_binding *b, const weft_tensor_rule *ru
     return WEFT_OK;
 }
 
+/* Whether another field of the layer borrows the rule's tensor already: some files give a tensor
+ * one name whose meaning depends on what else is there. */
+static bool is_taken(weft_network *n, const weft_tensor_rule *rule, int32_t layer,
+                     const weft_tensor *t) {
+    const weft_tensor_rule *first = layer < 0 ? n->arch->globals : n->arch->layer;
+    for (const weft_tensor_rule *other = first; other < rule; other++)
+        if (weft_rule_holds(n, other, layer) && other->fusion == WEFT_FUSED_NOT &&
+            other->field != rule->field && *weft_rule_field(n, other, layer) == t)
+            return true;
+    return false;
+}
+
 static weft_status bind_rule(weft_binding *b, const weft_tensor_rule *rule, int32_t layer) {
     weft_network *n = b->network;
     weft_tensor **field = weft_rule_field(n, rule, layer);
@@ -293,6 +305,9 @@ static weft_status bind_rule(weft_binding *b, const weft_tensor_rule *rule, int3
     }
     if (!t)
         return missing(b, rule, layer, name);
+    if (rule->flags & WEFT_RULE_OPTIONAL && rule->fusion == WEFT_FUSED_NOT &&
+        is_taken(n, rule, layer, t))
+        return WEFT_OK;
     weft_status st;
     if (rule->flags & WEFT_RULE_GATHER && rule->n_rows == WEFT_EXT_VOCAB &&
         (st = take_vocab(&n->h, name, t)))

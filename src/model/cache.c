@@ -263,7 +263,8 @@ weft_status weft_cache_sequence_create(weft_cache *cache, int32_t *sequence) {
         if (!cache->sequences[i].live) {
             weft_sequence *s = &cache->sequences[i];
             s->live = true;
-            s->n_blocks = s->length = s->pending = 0;
+            s->n_blocks = s->length = s->pending = s->expected = 0;
+            s->longer = false;
             s->shared_block = -1;
             weft_states_begin(s);
             *sequence = i;
@@ -282,6 +283,8 @@ weft_status weft_cache_sequence_fork(weft_cache *cache, int32_t from, int32_t *s
         return st;
     weft_sequence *s = &cache->sequences[*sequence];
     s->length = source->length;
+    s->expected = source->expected;
+    s->longer = source->longer;
     s->n_blocks = source->n_blocks;
     for (int32_t i = 0; i < s->n_blocks; i++) {
         s->blocks[i] = source->blocks[i];
@@ -332,10 +335,27 @@ weft_status weft_cache_truncate(weft_cache *cache, int32_t sequence, int32_t n, 
         return WEFT_E_ARGUMENT;
     if (n < 0 || n > s->length)
         return weft_fail(WEFT_E_RANGE, "truncate: %d is outside of [0, %d]", n, s->length);
+    s->expected = 0;
+    if (weft_network_turns_longer(cache->network, n) != s->longer)
+        n = 0;
     n = weft_states_truncate(cache, s, n);
     keep_blocks(cache, s, (n + WEFT_CACHE_BLOCK - 1) / WEFT_CACHE_BLOCK);
     s->length = n;
     if (resume)
         *resume = n;
+    return WEFT_OK;
+}
+
+weft_status weft_cache_expect(weft_cache *cache, int32_t sequence, int32_t n, int32_t *resume) {
+    weft_sequence *s = weft_cache_live(cache, sequence, "expect");
+    if (!s)
+        return WEFT_E_ARGUMENT;
+    *resume = s->length;
+    if (s->length > 0 && !s->longer && weft_network_turns_longer(cache->network, n)) {
+        weft_status st = weft_cache_truncate(cache, sequence, 0, resume);
+        if (st)
+            return st;
+    }
+    s->expected = n;
     return WEFT_OK;
 }

@@ -44,6 +44,11 @@ int32_t weft_cache_room(const weft_cache *cache, int32_t sequence);
 /* Keeps the first n positions, or where layers have states as many of them as the nearest snapshot
  * below has (0 is always one): *resume (may be NULL), from which evaluation must go on. */
 weft_status weft_cache_truncate(weft_cache *cache, int32_t sequence, int32_t n, int32_t *resume);
+/* Says that the sequence will have `n` positions in all, fed in whatever pieces. Where the rope of
+ * longer sequences differs (longrope) and it becomes one, nothing of it is kept: *resume, from
+ * which evaluation must go on, is 0 then, else its length. Without this call a step that makes such
+ * a sequence longer than n_original fails. */
+weft_status weft_cache_expect(weft_cache *cache, int32_t sequence, int32_t n, int32_t *resume);
 /* Whether any layer has a recurrent state. */
 bool weft_cache_has_states(const weft_cache *cache);
 /* Until the next call the sequence can go back to exactly where it is now, whatever else it drops.

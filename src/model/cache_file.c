@@ -305,6 +305,8 @@ weft_status weft_cache_load(weft_cache *cache, int32_t sequence, const void *dat
     while (s->n_blocks)
         weft_cache_drop_block(cache, s->blocks[--s->n_blocks]);
     s->length = (int32_t)h.n_positions;
+    s->expected = s->length;
+    s->longer = weft_network_turns_longer(cache->network, s->length);
     while ((uint64_t)s->n_blocks < need)
         s->blocks[s->n_blocks++] = weft_cache_take_block(cache);
     const char *from = (const char *)data + sizeof h;

@@ -25,6 +25,8 @@ typedef struct weft_sequence {
     int32_t saved_blocks; /* n_blocks before the reserve */
     int32_t shared_block; /* the block that a private copy replaced, still referenced; -1: none */
     bool live;
+    bool longer;      /* its keys turn by the factors of longer sequences (longrope) */
+    int32_t expected; /* positions that it was said to have soon */
 
     /* Of layers with states. Slots are counted like blocks and never change once committed: the
      * next step writes a fresh one. */

@@ -45,6 +45,14 @@ weft_status weft_cache_reserve(weft_cache *cache, weft_scope *scope, int32_t seq
         return weft_fail(WEFT_E_CACHE_FULL,
                          "%d more positions do not fit: %d are in use and %d are left", n,
                          s->length, room);
+    int32_t whole = s->length + n > s->expected ? s->length + n : s->expected;
+    bool longer = weft_network_turns_longer(cache->network, whole);
+    if (s->length > 0 && longer != s->longer)
+        return weft_fail(WEFT_E_ARGUMENT,
+                         "the rope of a sequence of %d positions is another than that of the %d "
+                         "there are: evaluate it from its beginning (weft_cache_expect)",
+                         whole, s->length);
+    s->longer = longer;
     s->saved_blocks = s->n_blocks;
     s->pending = n;
     int32_t tail = s->length % WEFT_CACHE_BLOCK;

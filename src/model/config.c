@@ -150,12 +150,12 @@ weft_status weft_config_layers_i32(const weft_config *c, weft_key key, bool requ
     return WEFT_OK;
 }
 
-weft_status weft_config_length(const weft_config *c, weft_key key, int32_t *out) {
+weft_status weft_config_length(const weft_config *c, weft_key key, bool required, int32_t *out) {
     char name[WEFT_CONFIG_NAME];
     weft_value v;
     bool large = false;
     if (!weft_config_name(c, key, name) || !weft_metadata_find(c->metadata, name, &v))
-        return missing(c, name, true);
+        return missing(c, name, required);
     if (v.type == WEFT_VALUE_U64)
         large = v.as.u > INT32_MAX;
     else if (v.type == WEFT_VALUE_I64)

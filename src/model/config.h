@@ -25,8 +25,8 @@ weft_status weft_config_i32(const weft_config *c, weft_key key, bool required, i
  * differ are WEFT_E_UNSUPPORTED. */
 weft_status weft_config_layers_i32(const weft_config *c, weft_key key, bool required, int32_t high,
                                    int32_t n_layer, int32_t *out);
-/* A required length in positions, at least 1; more than INT32_MAX counts as that. */
-weft_status weft_config_length(const weft_config *c, weft_key key, int32_t *out);
+/* A length in positions, at least 1; more than INT32_MAX counts as that. */
+weft_status weft_config_length(const weft_config *c, weft_key key, bool required, int32_t *out);
 weft_status weft_config_f64(const weft_config *c, weft_key key, bool required, double low,
                             double high, double *out);
 weft_status weft_config_bool(const weft_config *c, weft_key key, bool *out);
@@ -62,6 +62,8 @@ weft_status weft_kind_by_interval(const weft_config *c, const weft_hparams *h, i
 weft_status weft_kind_by_heads(const weft_config *c, const weft_hparams *h, int32_t i,
                                weft_layer_kind *kind);
 
+/* LongRoPE's divisors [half] of config.json, of sequences within n_original or of longer ones. */
+weft_status weft_hparams_rope_divisors(const weft_config *c, bool longer, size_t half, float *out);
 /* Fills h->rope and h->rope_local; the counts and head_dim are read already. */
 weft_status weft_hparams_read_rope(const weft_config *c, weft_hparams *h);
 

@@ -106,6 +106,8 @@ static weft_tensor *part_of(const weft_hparams *h, weft_scope *s, const weft_ten
     weft_rule_shape shape = weft_rule_shape_of(h, rule);
     if (rule->fusion == WEFT_FUSED_STACK)
         return of_stack(s, rule, &shape, t);
+    if (rule->n_rows == WEFT_EXT_ONE && t && weft_tensor_rank(t) == 1)
+        return weft_tensor_unsqueeze(s, t, 0);
     if (rule->flags & WEFT_RULE_TRANSPOSED && shape.matrix)
         t = weft_tensor_transpose(s, t, -2, -1);
     int axis = shape.matrix ? -2 : -1;
@@ -243,7 +245,8 @@ weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, con
 }
 
 bool weft_rule_derives(const weft_network *n, const weft_tensor_rule *rule) {
-    return rule->fusion != WEFT_FUSED_NOT || rule->flags & WEFT_RULE_TRANSPOSED ||
+    return rule->fusion != WEFT_FUSED_NOT || rule->n_rows == WEFT_EXT_ONE ||
+           rule->flags & WEFT_RULE_TRANSPOSED ||
            (rule->flags & (WEFT_RULE_EXPERTS | WEFT_RULE_HEADS) && rule->name[n->spelling]);
 }
 

@@ -37,6 +37,7 @@ static weft_status read_counts(const weft_config *c, weft_hparams *h) {
     char name[WEFT_CONFIG_NAME];
     if (c->arch->recurrent_only)
         return read_counts_alone(c, h);
+    h->n_context = c->arch->context_default;
     /* The number of layers is compared with the tensors of the file before anything is allocated.
      */
     if ((st = weft_config_i32(c, WEFT_KEY_N_LAYER, true, 1, MAX_LAYERS, &h->n_layer)) ||
@@ -44,7 +45,7 @@ static weft_status read_counts(const weft_config *c, weft_hparams *h) {
         (st = read_ff(c, h)) ||
         (st =
              weft_config_layers_i32(c, WEFT_KEY_N_HEAD, true, MAX_HEADS, h->n_layer, &h->n_head)) ||
-        (st = weft_config_length(c, WEFT_KEY_N_CONTEXT, &h->n_context)))
+        (st = weft_config_length(c, WEFT_KEY_N_CONTEXT, !c->arch->context_default, &h->n_context)))
         return st;
     h->n_head_kv = h->n_head;
     if ((st = weft_config_layers_i32(c, WEFT_KEY_N_HEAD_KV, false, MAX_HEADS, h->n_layer,

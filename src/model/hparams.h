@@ -42,7 +42,6 @@ typedef struct weft_hparams {
     weft_norm_kind norm;
     float norm_eps;
     weft_activation activation;
-    float activation_limit;
     bool parallel;                     /* attention and feed-forward read the same stream */
     float embd_scale;                  /* 1: none */
     float residual_scale;              /* of what a layer's halves add; 1: none */

@@ -89,6 +89,47 @@ static void yarn_gguf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
     rope->magnitude = attn_factor * yarn_magnitude(rope->factor, 1);
 }
 
+/* Cosines and sines grow with the share by which the context was stretched (Ding et al. 2024). */
+static double long_magnitude(double factor, double n_original) {
+    return factor <= 1 ? 1 : sqrt(1 + weft_exact_log(factor) / weft_exact_log(n_original));
+}
+
+/* Phi writes the original length beside the scaling's members. */
+static void longrope_hf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
+    bool present = false;
+    rope->n_original = h->n_context;
+    if (!number(r, "original_max_position_embeddings", 1, 1e12, &rope->n_original) && !r->status)
+        r->status = weft_config_number(r->config, "original_max_position_embeddings", 1, 1e12,
+                                       &present, &rope->n_original);
+    double factor = h->n_context / rope->n_original;
+    number(r, "factor", 1e-3, 1e6, &factor);
+    rope->magnitude = long_magnitude(factor, rope->n_original);
+    number(r, "attention_factor", 1e-6, 1e6, &rope->magnitude);
+    for (int i = 0; i < 2 && !r->status; i++) {
+        double scale = 1;
+        const char *name = i ? "long_mscale" : "short_mscale";
+        if (number(r, name, 0, 1e6, &scale) && scale != 1)
+            r->status = weft_config_fail(r->config, WEFT_E_UNSUPPORTED, name, "is not supported");
+    }
+}
+
+/* Files without a type: those of the architectures that have it, where the context was stretched.
+ */
+static bool is_longrope(reader *r, const weft_hparams *h) {
+    double n_original = h->n_context;
+    return r->config->arch->longrope_unnamed &&
+           number(r, "scaling.original_context_length", 1, 1e12, &n_original) &&
+           n_original < h->n_context;
+}
+
+static void longrope_gguf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
+    rope->scaling = WEFT_ROPE_LONG;
+    rope->n_original = h->n_context;
+    number(r, "scaling.original_context_length", 1, 1e12, &rope->n_original);
+    rope->magnitude = long_magnitude(h->n_context / rope->n_original, rope->n_original);
+    number(r, "scaling.attn_factor", 1e-6, 1e6, &rope->magnitude);
+}
+
 static void scaling_gguf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
     const char *type = NULL;
     double factor = 1;
@@ -96,6 +137,8 @@ static void scaling_gguf(reader *r, const weft_hparams *h, weft_rope_rule *rope)
     if (!has_type && number(r, "scale_linear", 1e-3, 1e6, &factor)) {
         rope->scaling = WEFT_ROPE_LINEAR; /* the spelling of early files */
         rope->factor = factor;
+    } else if (has_type ? !strcmp(type, "longrope") : is_longrope(r, h)) {
+        longrope_gguf(r, h, rope);
     } else if (!has_type || !strcmp(type, "none")) {
         /* A factor without a type is linear. */
         if (!has_type && number(r, "scaling.factor", 1e-3, 1e6, &factor) && factor != 1) {
@@ -138,6 +181,9 @@ static void scaling_hf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
     } else if (!strcmp(type, "yarn")) {
         rope->scaling = WEFT_ROPE_YARN;
         yarn_hf(r, h, rope);
+    } else if (!strcmp(type, "longrope") || !strcmp(type, "su")) {
+        rope->scaling = WEFT_ROPE_LONG;
+        longrope_hf(r, h, rope);
     } else {
         r->status = weft_fail(WEFT_E_UNSUPPORTED,
                               "config.json: %srope_type: the rope type \"%.64s\" is not supported",
@@ -176,6 +222,34 @@ static const char *scaling_prefix(const weft_config *c, const weft_arch *arch) {
         weft_metadata_find(c->metadata, "rope_parameters.rope_theta", &v))
         return "rope_parameters.";
     return "rope_scaling.";
+}
+
+weft_status weft_hparams_rope_divisors(const weft_config *c, bool longer, size_t half, float *out) {
+    char name[WEFT_CONFIG_NAME];
+    weft_value_type type;
+    const void *data;
+    size_t n;
+    snprintf(name, sizeof name, "%s%s", scaling_prefix(c, c->arch),
+             longer ? "long_factor" : "short_factor");
+    weft_status st = weft_metadata_array(c->metadata, name, &type, &data, &n);
+    if (st == WEFT_E_NOT_FOUND)
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "is missing");
+    if (st)
+        return weft_fail_in(st, "config.json");
+    if (n != half)
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "has %zu numbers, not %zu", n, half);
+    size_t index;
+    weft_metadata_index(c->metadata, name, &index);
+    for (size_t i = 0; i < half; i++) {
+        weft_value v;
+        int64_t whole;
+        bool real = weft_metadata_item(c->metadata, index, i, &v) &&
+                    (v.type == WEFT_VALUE_F64 || v.type == WEFT_VALUE_F32);
+        if (!real && !weft_config_item(c->metadata, index, i, &whole))
+            return weft_config_fail(c, WEFT_E_FORMAT, name, "element %zu is no number", i);
+        out[i] = real ? (float)v.as.f : (float)whole;
+    }
+    return WEFT_OK;
 }
 
 static weft_status read_width(const weft_config *c, const weft_hparams *h, int32_t *n_rot) {

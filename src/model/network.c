@@ -50,36 +50,6 @@ static weft_status create_layers(weft_network *n, const weft_metadata *metadata)
     return WEFT_OK;
 }
 
-static weft_status create_frequencies(weft_network *n) {
-    size_t half = (size_t)n->h.rope.n_rot / 2;
-    if (half == 0)
-        return WEFT_OK;
-    const float *divisors = NULL;
-    const void *data = NULL;
-    weft_tensor *factors = n->globals.rope_factors;
-    n->n_frequency_bytes = weft_size_of(half, 2 * sizeof(double));
-    n->frequencies = weft_alloc(&n->engine->allocator, n->n_frequency_bytes);
-    if (!n->frequencies)
-        return weft_fail(WEFT_E_MEMORY, "no memory for rope frequencies");
-    n->frequencies_local = n->frequencies + half;
-    if (factors && weft_tensor_dtype(factors) == WEFT_F32) {
-        weft_status st = weft_tensor_map_read(factors, &data);
-        if (st)
-            return st;
-        divisors = data;
-    }
-    bool good = weft_rope_frequencies(&n->h.rope, divisors, n->frequencies);
-    if (factors && divisors)
-        weft_tensor_unmap(factors);
-    if (!good)
-        return weft_fail(WEFT_E_FORMAT, "%s: gives a rope frequency that is not usable",
-                         divisors ? "rope_freqs.weight" : "the rope's base and scaling");
-    if (!weft_rope_frequencies(&n->h.rope_local, NULL, n->frequencies_local))
-        return weft_fail(WEFT_E_FORMAT,
-                         "the local rope's base gives a frequency that is not usable");
-    return WEFT_OK;
-}
-
 /* ---- Identity ---- */
 
 static uint64_t mix(uint64_t hash, const void *data, size_t n_bytes) {
@@ -154,7 +124,7 @@ static weft_status build(weft_network *n, const weft_metadata *metadata, weft_we
         if ((st = weft_network_prepare(&b)))
             return st;
     }
-    return create_frequencies(n);
+    return weft_network_create_frequencies(n, metadata);
 }
 
 weft_status weft_network_create(weft_engine *engine, const weft_metadata *metadata,

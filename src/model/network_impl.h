@@ -11,17 +11,20 @@ struct weft_network {
     weft_spelling spelling;
     weft_hparams h;
     weft_globals globals;
-    size_t base_bytes;         /* of arch->hf_base, where the folder's names leave it out; else 0 */
-    bool tied_output;          /* globals.output is globals.embedding */
-    weft_layer *layers;        /* [h.n_layer] */
-    double *frequencies;       /* [n_rot / 2] of global layers */
-    double *frequencies_local; /* [n_rot / 2] of local layers */
-    size_t n_frequency_bytes;  /* of both arrays, which are one block */
-    char *name;                /* "general.name" or "_name_or_path"; "" if absent */
-    size_t name_bytes;         /* its NUL included */
+    size_t base_bytes;   /* of arch->hf_base, where the folder's names leave it out; else 0 */
+    bool tied_output;    /* globals.output is globals.embedding */
+    weft_layer *layers;  /* [h.n_layer] */
+    double *frequencies; /* [WEFT_ROPES, 2, n_rot / 2]: of global and of local layers, those
+                            of sequences within n_original and of longer ones */
+    size_t n_frequency_bytes;
+    char *name;        /* "general.name" or "_name_or_path"; "" if absent */
+    size_t name_bytes; /* its NUL included */
     uint64_t n_parameters, weight_bytes;
     uint64_t fingerprint; /* of hyper-parameters and some weights: which caches fit */
 };
+
+/* Fills n->frequencies; the layers' weights are bound. */
+weft_status weft_network_create_frequencies(weft_network *n, const weft_metadata *metadata);
 
 /* What binding needs at hand. */
 typedef struct weft_binding {
@@ -31,6 +34,13 @@ typedef struct weft_binding {
     weft_network *network;
     uint64_t done_bytes, total_bytes;
 } weft_binding;
+
+#define WEFT_ROPES 2 /* of global and of local layers */
+
+/* Angles per position [n_rot / 2] of one of the ropes. */
+const double *weft_network_frequencies(const weft_network *n, int rope, bool longer);
+/* Whether a sequence of `length` positions turns by the factors of longer ones. */
+bool weft_network_turns_longer(const weft_network *n, int32_t length);
 
 #define WEFT_TENSOR_NAME 256
 

@@ -10,8 +10,6 @@
 #include "model/cache_impl.h"
 #include "model/forward.h"
 
-#define WEFT_ROPES 2 /* of global and of local layers */
-
 typedef struct weft_pass {
     const weft_network *n;
     weft_cache *cache;

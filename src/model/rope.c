@@ -63,8 +63,8 @@ bool weft_rope_frequencies(const weft_rope_rule *rope, const float *divisors, do
     return true;
 }
 
-void weft_rope_rows(weft_scope *scope, const double *frequencies, int32_t n_rot, double magnitude,
-                    const int32_t *positions, size_t n, weft_tensor **cosines,
+void weft_rope_rows(weft_scope *scope, const double *const *frequencies, int32_t n_rot,
+                    double magnitude, const int32_t *positions, size_t n, weft_tensor **cosines,
                     weft_tensor **sines) {
     int64_t dims[2] = {(int64_t)n, n_rot / 2};
     weft_tensor *c = weft_scope_new(scope, "rope_rows", WEFT_F32, 2, dims);
@@ -77,7 +77,7 @@ void weft_rope_rows(weft_scope *scope, const double *frequencies, int32_t n_rot,
     for (size_t t = 0; t < n; t++)
         for (int32_t i = 0; i < n_rot / 2; i++) {
             double sine, cosine;
-            weft_exact_sincos(positions[t] * frequencies[i], &sine, &cosine);
+            weft_exact_sincos(positions[t] * frequencies[t][i], &sine, &cosine);
             *cos_row++ = (float)(cosine * magnitude);
             *sin_row++ = (float)(sine * magnitude);
         }

@@ -55,7 +55,9 @@ static weft_status prepare(weft_pass *p, weft_scope *scope) {
     const weft_step *step = p->step;
     p->rows = weft_scope_scratch(scope, "forward", step->n * sizeof *p->rows);
     int32_t *ids = weft_scope_scratch(scope, "forward", step->n * sizeof *ids);
-    if (!p->rows || !ids)
+    const double **frequencies =
+        weft_scope_scratch(scope, "forward", step->n * sizeof *frequencies);
+    if (!p->rows || !ids || !frequencies)
         return failed(scope);
     for (size_t i = 0; i < step->n; i++) {
         int32_t sequence = step->sequences[i];
@@ -69,12 +71,16 @@ static weft_status prepare(weft_pass *p, weft_scope *scope) {
         return failed(scope);
     int64_t n_rows[1] = {(int64_t)step->n};
     p->positions = weft_from_data(scope, WEFT_I32, 1, n_rows, ids, step->n * sizeof *ids);
-    const double *frequencies[WEFT_ROPES] = {n->frequencies, n->frequencies_local};
     const weft_rope_rule *rules[WEFT_ROPES] = {&n->h.rope, &n->h.rope_local};
-    for (int i = 0; i < WEFT_ROPES; i++)
-        if (rules[i]->n_rot > 0 && (i == 0 || n->h.window))
-            weft_rope_rows(scope, frequencies[i], rules[i]->n_rot, rules[i]->magnitude, ids,
-                           step->n, &p->cosines[i], &p->sines[i]);
+    for (int i = 0; i < WEFT_ROPES; i++) {
+        if (rules[i]->n_rot == 0 || (i > 0 && !n->h.window))
+            continue;
+        for (size_t t = 0; t < step->n; t++)
+            frequencies[t] =
+                weft_network_frequencies(n, i, p->cache->sequences[step->sequences[t]].longer);
+        weft_rope_rows(scope, frequencies, rules[i]->n_rot, rules[i]->magnitude, ids, step->n,
+                       &p->cosines[i], &p->sines[i]);
+    }
     p->row_ids = weft_arange(scope, WEFT_I32, (int64_t)step->n, 0, 1);
     int64_t n_wanted[1] = {0};
     for (size_t i = 0; i < step->n; i++)

@@ -21,11 +21,17 @@
 
 /* ---- Whole: an item is a tile and one KV head ---- */
 
-static void finish(const attn_job *j, size_t row, size_t head, const float *acc, float sum,
-                   bool seen) {
-    float *y = j->y + (row * j->n_head + head) * j->dim_v;
-    for (size_t i = 0; i < j->dim_v; i++)
-        y[i] = seen ? acc[i] / sum : 0;
+/* y = acc / sum; a sink comes last, as one more position that has no value. */
+static void finish(const attn_job *j, size_t row, size_t head, const float *acc, float most,
+                   float sum, bool seen) {
+    float *y = j->y + (row * j->n_head + head) * j->dim_v, factors[2] = {1, 1}, one = 1;
+    if (j->sinks != NULL && seen)
+        weft_attn_join(j->kernels, 1, &j->sinks[(int64_t)head * j->sinks_step], &one, &most, &sum,
+                       factors);
+    for (size_t i = 0; i < j->dim_v; i++) {
+        float a = j->sinks != NULL ? acc[i] * factors[0] : acc[i];
+        y[i] = seen ? a / sum : 0;
+    }
 }
 
 /* Has the block that is read after this one asked for meanwhile. */
@@ -61,7 +67,7 @@ static void one_tile(const attn_job *j, const attn_tile *t, size_t kv, attn_work
     }
     for (size_t i = 0; i < n_q; i++) {
         size_t row = t->row + i / j->group;
-        finish(j, row, kv * j->group + i % j->group, w->acc + i * j->dim_v16, w->sum[i],
+        finish(j, row, kv * j->group + i % j->group, w->acc + i * j->dim_v16, w->most[i], w->sum[i],
                weft_attn_visible(j, row).end > 0);
     }
 }
@@ -142,7 +148,7 @@ static void run_merges(void *ctx, size_t begin, size_t end, int thread) {
             size_t n = s.end - b < MERGED_BLOCKS ? (size_t)(s.end - b) : MERGED_BLOCKS;
             merge_blocks(j, state, n, &most, &sum, y);
         }
-        finish(j, row, head, y, sum, s.end > 0);
+        finish(j, row, head, y, most, sum, s.end > 0);
     }
 }
 
@@ -299,6 +305,19 @@ static bool check_tensors(weft_scope *s, const weft_tensor *q, const weft_tensor
     return true;
 }
 
+static bool check_sinks(weft_scope *s, const weft_tensor *q, const weft_tensor *sinks) {
+    char sq[96], ss[96];
+    if (!weft_op_plain(s, "attention", sinks))
+        return false;
+    if (sinks->dtype == WEFT_F32 && sinks->rank == 1 && sinks->dims[0] == q->dims[1])
+        return true;
+    weft_scope_fail(s, sinks->dtype == WEFT_F32 ? WEFT_E_SHAPE : WEFT_E_DTYPE, "attention",
+                    "sinks %s %s: f32 of one a head of q %s is needed",
+                    weft_shape_text(sinks, ss, sizeof ss), weft_dtype_name(sinks->dtype),
+                    weft_shape_text(q, sq, sizeof sq));
+    return false;
+}
+
 static size_t bytes_of_row(const weft_tensor *t) {
     return (size_t)t->dims[2] / weft_dtype_block(t->dtype) * weft_dtype_block_bytes(t->dtype);
 }
@@ -343,12 +362,13 @@ static uint64_t seen_bytes(const attn_job *j) {
 weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_tensor *v,
                             const weft_attn_row *rows, const weft_attn_params *params) {
     const char *name = "attention";
-    weft_tensor *inputs[] = {q, k, v};
-    if (!weft_scope_ready(s, name, inputs, 3))
+    weft_tensor *sinks = params != NULL ? params->sinks : NULL, *inputs[] = {q, k, v, sinks};
+    size_t n_inputs = sinks != NULL ? 4 : 3;
+    if (!weft_scope_ready(s, name, inputs, n_inputs))
         return NULL;
     if (rows == NULL || params == NULL)
         return weft_scope_fail(s, WEFT_E_NULL, name, "%s is NULL", rows ? "params" : "rows");
-    if (!check_tensors(s, q, k, v, params))
+    if (!check_tensors(s, q, k, v, params) || (sinks != NULL && !check_sinks(s, q, sinks)))
         return NULL;
     attn_job j = {.kernels = weft_scope_kernels(s),
                   .rows = rows,
@@ -371,12 +391,16 @@ weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_
         return NULL;
     weft_tensor *y = weft_scope_new(s, name, WEFT_F32, 2, dims);
     weft_op op;
-    if (y == NULL || !weft_op_begin(&op, s, name, inputs, 3))
+    if (y == NULL || !weft_op_begin(&op, s, name, inputs, n_inputs))
         return NULL;
     if (op.timing.profile)
         weft_op_reads(&op, seen_bytes(&j));
     j.k = weft_tensor_data(k);
     j.v = weft_tensor_data(v);
+    if (sinks != NULL) {
+        j.sinks = weft_tensor_data(sinks);
+        j.sinks_step = sinks->strides[0];
+    }
     j.y = weft_tensor_data(y);
     bool done = true;
     if (weft_tensor_numel(y) > 0)

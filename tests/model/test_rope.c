@@ -113,11 +113,12 @@ static void test_rows(void **state) {
     weft_scope *scope;
     weft_tensor *c, *s;
     double f[4] = {1, 0.1, 0.01, 0.001};
+    const double *of_rows[3] = {f, f, f};
     int32_t positions[3] = {0, 7, 100000};
     float cosines[12], sines[12];
     assert_weft_ok(weft_engine_create(NULL, &engine));
     assert_weft_ok(weft_scope_create(engine, WEFT_SCOPE_HEAP, &scope));
-    weft_rope_rows(scope, f, 8, 2.0, positions, 3, &c, &s);
+    weft_rope_rows(scope, of_rows, 8, 2.0, positions, 3, &c, &s);
     assert_weft_ok(weft_tensor_read(c, cosines, sizeof cosines));
     assert_weft_ok(weft_tensor_read(s, sines, sizeof sines));
     for (int t = 0; t < 3; t++)

@@ -123,6 +123,12 @@
 #define WEFT_USUAL_ATTN_K_NORM                                                                     \
     WEFT_VECTOR(attn_k_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", WEFT_EXT_HEAD,       \
                 WEFT_RULE_NORM | WEFT_RULE_ATTENTION)
+/* Norms over all heads of q and of k together. */
+#define WEFT_WHOLE_QK_NORMS                                                                        \
+    WEFT_VECTOR(attn_q_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", WEFT_EXT_Q,          \
+                WEFT_RULE_NORM | WEFT_RULE_ATTENTION),                                             \
+        WEFT_VECTOR(attn_k_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", WEFT_EXT_KV,     \
+                    WEFT_RULE_NORM | WEFT_RULE_ATTENTION)
 /* Biases where a model has them. */
 #define WEFT_USUAL_ATTENTION                                                                       \
     WEFT_USUAL_ATTN_Q, WEFT_USUAL_ATTN_K, WEFT_USUAL_ATTN_V, WEFT_USUAL_ATTN_Q_BIAS,               \
@@ -190,5 +196,15 @@
                     WEFT_EXT_EMBD, WEFT_RULE_MIXTURE),                                             \
         WEFT_MATRIX(shared_down, "ffn_down_shexp.weight", hf "down_proj.weight", WEFT_EXT_EMBD,    \
                     WEFT_EXT_FF_SHARED, WEFT_RULE_MIXTURE)
+
+/* ---- Keys ---- */
+
+/* clang-format off */
+#define WEFT_GRANITE_KEYS                                                                          \
+    {WEFT_KEY_EMBD_SCALE, "embedding_scale", {"embedding_multiplier"}},                            \
+    {WEFT_KEY_RESIDUAL_SCALE, "residual_scale", {"residual_multiplier"}},                          \
+    {WEFT_KEY_LOGIT_SCALE, "logit_scale", {"logits_scaling"}},                                     \
+    {WEFT_KEY_ATTN_SCALE, "attention.scale", {"attention_multiplier"}}
+/* clang-format on */
 
 #endif

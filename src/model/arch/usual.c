@@ -47,10 +47,9 @@ const weft_key_name weft_keys_usual[] = {
     {WEFT_KEY_COUNT, NULL, {NULL}},
 };
 
-static const weft_arch *const known[] = {
-    &weft_arch_llama,     &weft_arch_qwen2,  &weft_arch_qwen3,    &weft_arch_gemma3,
-    &weft_arch_deepseek2, &weft_arch_lfm2,   &weft_arch_mamba,    &weft_arch_mamba2,
-    &weft_arch_qwen3next, &weft_arch_qwen35, &weft_arch_qwen35moe};
+#define WEFT_ARCH_POINTER(name) &name,
+static const weft_arch *const known[] = {WEFT_ARCHS(WEFT_ARCH_POINTER)};
+#undef WEFT_ARCH_POINTER
 #define N_KNOWN (sizeof known / sizeof *known)
 
 static bool one_of(const char *const *names, const char *name) {
