@@ -9,8 +9,7 @@ if [ ! -f "$measure" ] || ! command -v python3 >/dev/null; then
     exit 77
 fi
 status=0
-python3 "$measure" --weft "$1" reference \
-    --models llama,llama-rope3,llama-tied,qwen2,qwen3,gemma3 || status=1
+python3 "$measure" --weft "$1" reference || status=1
 python3 "$measure" --weft "$1" tokenizers \
     --vocabs gpt-2,llama-bpe,llama-spm,phi-3,gemma-4 || status=1
 if [ "${3:-}" = real ]; then
