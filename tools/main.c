@@ -13,10 +13,15 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-    {"run", tool_run},           {"chat", tool_chat},
-    {"bench", tool_bench},       {"perplexity", tool_perplexity},
-    {"logits", tool_logits},     {"inspect", tool_inspect},
-    {"tokenize", tool_tokenize}, {"detokenize", tool_detokenize},
+    {"run", tool_run},
+    {"chat", tool_chat},
+    {"bench", tool_bench},
+    {"perplexity", tool_perplexity},
+    {"logits", tool_logits},
+    {"inspect", tool_inspect},
+    {"tokenize", tool_tokenize},
+    {"detokenize", tool_detokenize},
+    {"template", tool_template},
 };
 
 static const char help[] = "weft: an inference engine for transformer language models\n"
@@ -28,6 +33,7 @@ static const char help[] = "weft: an inference engine for transformer language m
                            "  inspect     show or check a model file\n"
                            "  tokenize    text to token ids\n"
                            "  detokenize  token ids to text\n"
+                           "  template    render a chat template\n"
                            "  perplexity  measure a model on a text or against reference logits\n"
                            "  logits      print logits as JSON (a checking tool)\n"
                            "\n"

@@ -56,36 +56,58 @@ static weft_status render(const tool_prompt *p, const char *content, char **out,
     return weft_chat_prompt(p->tokenizer, messages, n, true, out, n_bytes);
 }
 
-/* Stands for the user's words while a template is rendered; no template or vocabulary has it. */
-#define PLACE "\x01\x02weft\x02\x01"
+/* Stands for the user's words while a template is rendered; no template or vocabulary has it, and
+ * none changes it: characters of private use (U+E0F0, U+E0F1). */
+#define PLACE "\xee\x83\xb0weft\xee\x83\xb1"
+
+/* The rendering `whole`, in which the user's words go wherever their place is, as plain text. False
+ * in *placed: it has none. */
+static weft_status append_around(tool_prompt *to, const char *whole, size_t n, const char *text,
+                                 size_t n_bytes, bool *placed) {
+    weft_status status = WEFT_OK;
+    *placed = false;
+    for (const char *place; !status && (place = memmem(whole, n, PLACE, strlen(PLACE)));) {
+        size_t before = (size_t)(place - whole), skip = before + strlen(PLACE);
+        *placed = true;
+        status = append(to, whole, before, true, false);
+        if (!status)
+            status = append(to, text, n_bytes, false, false);
+        whole += skip;
+        n -= skip;
+    }
+    return status || !*placed ? status : append(to, whole, n, true, false);
+}
 
 /* The conversation is one text for the tokeniser, unless the user's words spell special tokens:
- * then they are put between what stands before and after them, as plain text. */
-static weft_status append_chat(tool_prompt *to, const char *text, size_t n_bytes) {
-    bool apart;
+ * then they are put between what stands before and after them, as plain text. -1 or the exit code.
+ */
+static int append_chat(tool_prompt *to, const char *text, size_t n_bytes) {
+    bool apart, placed = true;
     char *whole;
     size_t n;
     weft_status status = spells_special(to->tokenizer, text, n_bytes, &apart);
     if (!status)
         status = render(to, apart ? PLACE : text, &whole, &n);
+    if (status == WEFT_E_FORMAT || status == WEFT_E_UNSUPPORTED || status == WEFT_E_ARGUMENT)
+        return tool_fail("chat template", "%s (--no-template gives the prompt as it is)",
+                         strncmp(weft_detail(), "template: ", 10) == 0 ? weft_detail() + 10
+                                                                       : weft_detail());
     if (status)
-        return status;
-    char *place = apart ? memmem(whole, n, PLACE, strlen(PLACE)) : NULL;
-    if (place) {
-        size_t before = (size_t)(place - whole), skip = before + strlen(PLACE);
-        status = append(to, whole, before, true, false);
-        if (!status)
-            status = append(to, text, n_bytes, false, false);
-        if (!status)
-            status = append(to, whole + skip, n - skip, true, false);
-    } else {
+        return tool_fail_status("prompt", status);
+    if (apart)
+        status = append_around(to, whole, n, text, n_bytes, &placed);
+    else
         status = append(to, whole, n, true, false);
-    }
     weft_text_free(to->tokenizer, whole, n);
+    if (!placed)
+        return tool_fail("chat template", "it changes the prompt, which spells special tokens "
+                                          "(--no-template gives the prompt as it is)");
+    if (status)
+        return tool_fail_status("prompt", status);
     int32_t bos = weft_tokenizer_bos(to->tokenizer);
-    if (!status && weft_tokenizer_adds_bos(to->tokenizer) && (to->n == 0 || to->ids[0] != bos))
+    if (weft_tokenizer_adds_bos(to->tokenizer) && (to->n == 0 || to->ids[0] != bos))
         prepend(to, bos);
-    return status;
+    return -1;
 }
 
 /* The ids that a conversation of the system message alone has in common with the whole one; 0 for a
@@ -111,13 +133,15 @@ int tool_make_prompt(tool_prompt *to, const char *text, size_t n_bytes) {
         return tool_fail("--system", "the model has no chat template");
     if (chat && strlen(text) != n_bytes)
         return tool_fail("prompt", "holds a NUL byte; a chat template takes text only");
-    weft_status status =
-        chat ? append_chat(to, text, n_bytes) : append(to, text, n_bytes, false, true);
-    if (chat && status == WEFT_E_UNSUPPORTED && !strstr(weft_detail(), "--no-template"))
-        return tool_fail("chat template", "%s (--no-template gives the prompt as it is)",
-                         weft_detail());
-    if (status)
-        return tool_fail_status("prompt", status);
+    if (chat) {
+        int code = append_chat(to, text, n_bytes);
+        if (code >= 0)
+            return code;
+    } else {
+        weft_status status = append(to, text, n_bytes, false, true);
+        if (status)
+            return tool_fail_status("prompt", status);
+    }
     if (to->n == 0 && weft_tokenizer_bos(to->tokenizer) >= 0)
         prepend(to, weft_tokenizer_bos(to->tokenizer));
     to->n_system = to->system ? count_system(to) : 0;

@@ -125,5 +125,6 @@ int tool_logits(int argc, char **argv);
 int tool_inspect(int argc, char **argv);
 int tool_tokenize(int argc, char **argv);
 int tool_detokenize(int argc, char **argv);
+int tool_template(int argc, char **argv);
 
 #endif

@@ -72,20 +72,6 @@ WEFT_API int32_t weft_tokenizer_find(const weft_tokenizer *tokenizer, const char
 /* The model's chat template source, NULL where it has none; borrowed. */
 WEFT_API const char *weft_tokenizer_chat_template(const weft_tokenizer *tokenizer);
 
-/* ---- Chat prompts ---- */
-typedef struct weft_chat_message {
-    const char *role; /* "system", "user", "assistant" */
-    const char *content;
-} weft_chat_message;
-
-/* The prompt of a conversation in the model's own template; *out is NUL-terminated, freed with
- * weft_text_free. ChatML and gemma templates are rendered; any other one is WEFT_E_UNSUPPORTED, no
- * template at all WEFT_E_NOT_FOUND. The text is meant for parse_special. */
-WEFT_API weft_status weft_chat_prompt(const weft_tokenizer *tokenizer,
-                                      const weft_chat_message *messages, size_t n_messages,
-                                      bool add_generation_prompt, char **out, size_t *n_bytes);
-WEFT_API void weft_text_free(const weft_tokenizer *tokenizer, char *text, size_t n_bytes);
-
 #ifdef __cplusplus
 }
 #endif

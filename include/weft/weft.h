@@ -10,6 +10,7 @@
 #include <weft/engine.h>
 #include <weft/model.h>
 #include <weft/tokenizer.h>
+#include <weft/chat.h>
 #include <weft/sampler.h>
 #include <weft/grammar.h>
 #include <weft/session.h>

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/metadata.h"
 #include "text/text.h"
+#include <weft/chat.h>
 
 #define MARK "\xe2\x96\x81"
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6 };

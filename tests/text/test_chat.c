@@ -1,10 +1,6 @@
 /* Chat prompts are what the model's own template renders, or an error. */
 #include "text/fixture.h"
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-
 static weft_engine *engine;
 
 static weft_tokenizer *with_template(const char *source) {
@@ -90,144 +86,54 @@ static void gemma3_folds_the_system_text(void **state) {
     weft_tokenizer_release(&t);
 }
 
-/* What cannot be rendered faithfully is refused with the way out; time is bounded. */
-static void other_templates(void **state) {
+/* A template that does not parse never keeps a model from loading: only its use fails. */
+static void a_bad_template_fails_when_used(void **state) {
     (void)state;
-    static char brackets[60001];
-    memset(brackets, '{', 60000);
-    const char *const sources[] = {
-        "",
-        "{{",
-        "{% for",
-        "{#",
-        "{% break %}",
-        "{% for message in messages %}{{ message.content }}{% endfor %}",
-        "{% for message in messages %}x" BODY,
-        "{% for message in messages %}" BODY "{{ 1 }}",
-        "{% generation %}<|im_start|>{% endgeneration %}",
-        "{{ '<|im_start|>\\x41' }}",
-        "'",
-        brackets,
-    };
+    static const char *const sources[] = {"{{", "{% for", "{#", "{% break %}", "{% include 'x' %}"};
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
-        double begin = weft_clock_seconds();
         weft_tokenizer *t = with_template(sources[i]);
         char *out;
         size_t n = 0;
-        assert_weft_fails(weft_chat_prompt(t, hello, 1, true, &out, &n), WEFT_E_UNSUPPORTED);
-        assert_detail_has("--no-template");
+        assert_weft_fails(weft_chat_prompt(t, hello, 1, true, &out, &n), WEFT_E_FORMAT);
+        assert_detail_has("line 1, column");
+        assert_null(out);
         weft_tokenizer_release(&t);
-        assert_true(weft_clock_seconds() - begin < 5);
     }
-    weft_tokenizer *t = open_gguf(engine, byte_metadata(), NULL);
+}
+
+static void messages_come_through_unchanged(void **state) {
+    (void)state;
+    static const weft_chat_message odd[] = {
+        {"user", "\"q\" \\ \n\t\x01 {{ x }} \xe6\x9d\xb1 \xf0\x9f\x98\x80 </s>"}, {"\"", ""}};
+    expect_prompt("{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}", odd, 2,
+                  "user:\"q\" \\ \n\t\x01 {{ x }} \xe6\x9d\xb1 \xf0\x9f\x98\x80 </s>;\":;");
+    static const weft_chat_message bad[] = {{"user", "a\xff\xe6\x9d"}};
+    expect_prompt("{{ messages[0].content }}", bad, 1, "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+static void without_a_template(void **state) {
+    (void)state;
     char *out;
     size_t n = 0;
+    /* The vocabulary has ChatML's marker. */
+    static words w;
+    memset(&w, 0, sizeof w);
+    word(&w, "a", NORMAL, 0);
+    word(&w, "<|im_start|>", CONTROL, 0);
+    weft_metadata *m = new_metadata();
+    put_string(m, "tokenizer.ggml.model", "llama");
+    put_words(m, "tokenizer.ggml.tokens", &w);
+    put_array(m, "tokenizer.ggml.token_type", WEFT_VALUE_I32, w.types, w.n);
+    weft_tokenizer *t = open_gguf(engine, m, NULL);
+    assert_null(weft_tokenizer_chat_template(t));
+    assert_weft_ok(weft_chat_prompt(t, talk, 2, true, &out, &n));
+    assert_string_equal(out, "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\na"
+                             "<|im_end|>\n<|im_start|>assistant\n");
+    weft_text_free(t, out, n);
+    weft_tokenizer_release(&t);
+    t = open_gguf(engine, piece_metadata(), NULL);
     assert_weft_fails(weft_chat_prompt(t, hello, 1, true, &out, &n), WEFT_E_NOT_FOUND);
     weft_tokenizer_release(&t);
-}
-
-/* ---- Against renderings of the real templates ---- */
-
-static weft_json *read_json(const char *path) {
-    weft_mapping file;
-    weft_json *root = NULL;
-    assert_weft_ok(weft_file_map(path, &file));
-    assert_weft_ok(weft_json_parse((const char *)file.data, file.size_bytes, path, &root));
-    weft_file_unmap(&file);
-    return root;
-}
-
-static const char *text_of(const weft_json *v) {
-    size_t n = 0;
-    return v && weft_json_type_of(v) == WEFT_JSON_STRING ? weft_json_string(v, &n) : NULL;
-}
-
-/* Messages of role and content alone; false for others, and for conversations with tools. */
-static bool plain_messages(const weft_json *conversation, weft_chat_message *out, size_t *n) {
-    const weft_json *messages = weft_json_get(conversation, "messages");
-    const weft_json *tools = weft_json_get(conversation, "tools");
-    *n = weft_json_length(messages);
-    if (tools && weft_json_type_of(tools) != WEFT_JSON_NULL)
-        return false;
-    for (size_t i = 0; i < *n; i++) {
-        const weft_json *m = weft_json_item(messages, i);
-        out[i].role = text_of(weft_json_get(m, "role"));
-        out[i].content = text_of(weft_json_get(m, "content"));
-        if (!out[i].content || weft_json_length(m) != 2 || strcmp(out[i].role, "tool") == 0)
-            return false;
-    }
-    return true;
-}
-
-static const weft_json *by_id(const weft_json *list, const char *id) {
-    for (size_t i = 0; i < weft_json_length(list); i++)
-        if (strcmp(text_of(weft_json_get(weft_json_item(list, i), "id")), id) == 0)
-            return weft_json_item(list, i);
-    fail_msg("no conversation %s", id);
-    return NULL;
-}
-
-static size_t compare(weft_tokenizer *t, const weft_json *conversations, const weft_json *record) {
-    weft_chat_message messages[64];
-    size_t n, n_bytes;
-    const char *id = text_of(weft_json_get(record, "conversation"));
-    const char *want = text_of(weft_json_get(record, "output"));
-    bool prompt =
-        weft_json_bool(weft_json_get(weft_json_get(record, "options"), "add_generation_prompt"));
-    if (!plain_messages(by_id(conversations, id), messages, &n))
-        return 0;
-    char *out = NULL;
-    weft_status status = weft_chat_prompt(t, messages, n, prompt, &out, &n_bytes);
-    if (!want) {
-        assert_int_equal(status, WEFT_E_ARGUMENT);
-        return 1;
-    }
-    if (status != WEFT_OK)
-        fail_msg("%s: %s", id, weft_detail());
-    assert_string_equal(out, want);
-    weft_text_free(t, out, n_bytes);
-    return 1;
-}
-
-static void real_templates(void **state) {
-    (void)state;
-    static const struct {
-        const char *name, *bos;
-    } models[] = {{"gguf-smollm2", "<|im_start|>"},
-                  {"OpenHermes-2.5-Mistral-7B", "<s>"},
-                  {"google-gemma-2-2b-it", "<bos>"},
-                  {"Qwen-Qwen2.5-7B-Instruct", "<|endoftext|>"}};
-    skip_without(WEFT_SHARED_DIR "/chat/conversations.json");
-    weft_json *conversations = read_json(WEFT_SHARED_DIR "/chat/conversations.json");
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        char path[512];
-        snprintf(path, sizeof path, WEFT_SHARED_DIR "/chat/templates/%s.jinja", models[i].name);
-        weft_mapping file;
-        assert_weft_ok(weft_file_map(path, &file));
-        char *source = strndup((const char *)file.data, file.size_bytes);
-        weft_file_unmap(&file);
-        static words w;
-        memset(&w, 0, sizeof w);
-        word(&w, models[i].bos, CONTROL, 0);
-        weft_metadata *m = new_metadata();
-        put_string(m, "tokenizer.ggml.model", "llama");
-        put_words(m, "tokenizer.ggml.tokens", &w);
-        put_array(m, "tokenizer.ggml.token_type", WEFT_VALUE_I32, w.types, w.n);
-        put_u32(m, "tokenizer.ggml.bos_token_id", 0);
-        put_string(m, "tokenizer.chat_template", source);
-        free(source);
-        weft_tokenizer *t = open_gguf(engine, m, NULL);
-        snprintf(path, sizeof path, WEFT_SHARED_DIR "/chat/expected/%s.json", models[i].name);
-        weft_json *expected = read_json(path);
-        size_t compared = 0;
-        for (size_t k = 0; k < weft_json_length(expected); k++)
-            compared += compare(t, conversations, weft_json_item(expected, k));
-        assert_true(compared >= 20);
-        print_message("%s: %zu renderings\n", models[i].name, compared);
-        weft_json_free(&expected);
-        weft_tokenizer_release(&t);
-    }
-    weft_json_free(&conversations);
 }
 
 static int set_up(void **state) {
@@ -246,8 +152,9 @@ int main(void) {
         cmocka_unit_test(chatml),
         cmocka_unit_test(default_system_text),
         cmocka_unit_test(gemma3_folds_the_system_text),
-        cmocka_unit_test(other_templates),
-        cmocka_unit_test(real_templates),
+        cmocka_unit_test(a_bad_template_fails_when_used),
+        cmocka_unit_test(messages_come_through_unchanged),
+        cmocka_unit_test(without_a_template),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
