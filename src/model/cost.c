@@ -56,10 +56,17 @@ weft_model_cost weft_network_cost(const weft_network *n, int32_t depth, weft_dty
         const weft_layer *l = &n->layers[i];
         add_tensors(h, l, n->arch->layer, n->arch->n_layer_rules, &cost, &quantized_ops);
         uint64_t window = l->kind == WEFT_LAYER_LOCAL && h->window > 0 ? (uint64_t)h->window : seen;
-        uint64_t positions = window < seen ? window : seen, dim = (uint64_t)h->head_dim;
-        cost.cache_bytes += positions * 2 * (uint64_t)h->n_head_kv * dim *
-                            weft_dtype_block_bytes(cache_type) / weft_dtype_block(cache_type);
-        cost.cache_ops += positions * 4 * (uint64_t)h->n_head * dim;
+        uint64_t positions = window < seen ? window : seen;
+        weft_cache_layer keeps = weft_network_keeps(n, i);
+        uint64_t dims = (uint64_t)keeps.dim_k + (uint64_t)(keeps.dim_v ? keeps.dim_v : keeps.dim_k);
+        if (keeps.n_head_kv > 0) {
+            cost.cache_bytes += positions * (uint64_t)weft_cache_layer_width(&keeps, WEFT_F32) *
+                                weft_dtype_block_bytes(cache_type) / weft_dtype_block(cache_type);
+            cost.cache_ops += positions * 2 * (uint64_t)h->n_head * dims;
+        }
+        uint64_t states = weft_cache_layer_state_bytes(&keeps);
+        cost.cache_bytes += 2 * states; /* read and written */
+        cost.cache_ops += states;       /* about four operations an element */
     }
     cost.quantized = quantized_ops * 2 > cost.weight_ops;
     return cost;

@@ -14,10 +14,14 @@
 #define MAX_HEAD_DIM (1 << 14)
 
 static weft_status read_ff(const weft_config *c, weft_hparams *h) {
-    int32_t factor = c->arch->ff_factor;
+    int32_t factor = c->arch->ff_factor, n_expert = 0;
     if (factor && h->n_embd <= MAX_WIDTH / factor)
         h->n_ff = factor * h->n_embd;
-    return weft_config_layers_i32(c, WEFT_KEY_N_FF, !factor, MAX_WIDTH, h->n_layer, &h->n_ff);
+    /* With experts all layers may be mixtures: see weft_hparams_layer. */
+    weft_status st = weft_config_i32(c, WEFT_KEY_N_EXPERT, false, 0, INT32_MAX, &n_expert);
+    return st ? st
+              : weft_config_layers_i32(c, WEFT_KEY_N_FF, !factor && n_expert == 0, MAX_WIDTH,
+                                       h->n_layer, &h->n_ff);
 }
 
 /* Of layers that are a recurrent mixer and nothing else. */

@@ -105,5 +105,9 @@ weft_status weft_hparams_layer(const weft_metadata *metadata, const weft_arch *a
         rope != 0 && h->rope.n_rot > 0 && (out->kind == WEFT_LAYER_LOCAL || !arch->rope_local_only);
     out->is_mixture = h->n_expert > 0 && i >= h->n_dense_lead && (i + 1) % h->mixture_step == 0 &&
                       !listed(&c, WEFT_KEY_DENSE_LAYERS, i);
+    if (!out->is_mixture && h->n_ff == 0 && !arch->recurrent_only) {
+        weft_config_name(&c, WEFT_KEY_N_FF, name);
+        return weft_config_fail(&c, WEFT_E_FORMAT, name, "is missing, but layer %d is dense", i);
+    }
     return WEFT_OK;
 }

@@ -45,9 +45,9 @@ static void keep_groups(const route_job *j, float *merits, float *groups) {
     for (size_t g = 0; g < j->n_group; g++)
         groups[g] = group_merit(j, merits + g * j->group);
     for (int32_t i = 0; i < j->router.n_group_used; i++)
-        groups[best_of(groups, j->n_group)] = INFINITY; /* the next search passes over it */
+        groups[best_of(groups, j->n_group)] = NAN; /* the next search passes over it */
     for (size_t g = 0; g < j->n_group; g++)
-        if (groups[g] != INFINITY)
+        if (!isnan(groups[g]))
             for (size_t e = 0; e < j->group; e++)
                 merits[g * j->group + e] = -INFINITY;
 }

@@ -1,6 +1,6 @@
 /* Small models of every architecture against reference outputs of transformers (float32):
  * tolerances are those that the reference's README gives, greedy continuations must be equal.
- * Skipped where the data is not there. */
+ * Skipped where the data is not there, but for what lies in tests/data. */
 #include <math.h>
 #include "base/file.h"
 #include "base/json.h"
@@ -152,12 +152,12 @@ static void check_prompt(opened *o, const char *name, const weft_json *prompt, s
         fail_msg("%s: final_logits are off by %g", name, off);
 }
 
-/* Compares the model at `path` with the reference of `name`. */
-static void check_path(const char *name, const char *path, bool pack, weft_numbers numbers,
-                       double tolerance) {
+/* Compares the model at `path` with the reference of `name` in the folder `root`. */
+static void check_at(const char *root, const char *name, const char *path, bool pack,
+                     weft_numbers numbers, double tolerance) {
     char json[512];
     opened o;
-    snprintf(json, sizeof json, MODELS "%s/reference.json", name);
+    snprintf(json, sizeof json, "%s%s/reference.json", root, name);
     weft_json *reference = read_json(json);
     const weft_json *prompts = weft_json_get(reference, "prompts");
     open_model(&o, path, numbers, pack);
@@ -167,6 +167,11 @@ static void check_path(const char *name, const char *path, bool pack, weft_numbe
             check_prompt(&o, path, weft_json_item(prompts, p), pieces[i], tolerance);
     close_model(&o);
     weft_json_free(&reference);
+}
+
+static void check_path(const char *name, const char *path, bool pack, weft_numbers numbers,
+                       double tolerance) {
+    check_at(MODELS, name, path, pack, numbers, tolerance);
 }
 
 static void check_model(const char *name, const char *file, bool pack, weft_numbers numbers,
@@ -226,6 +231,23 @@ static void test_legacy_configs(void **state) {
         unlink(to);
         unlink(file);
         rmdir(dir);
+    }
+}
+
+/* Variants that tests/data/make_reference.py makes: folders, and a file. */
+static void test_own_references(void **state) {
+    (void)state;
+    static const char *const own[][2] = {{"mamba", ""},
+                                         {"mamba", "/mamba-f32.gguf"},
+                                         {"lfm2", ""},
+                                         {"qwen3.5-moe", ""},
+                                         {"deepseek-v2-lite", ""}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        char path[512];
+        snprintf(path, sizeof path, WEFT_TEST_DATA "/reference/%s%s", own[i][0], own[i][1]);
+        check_at(WEFT_TEST_DATA "/reference/", own[i][0], path, true, WEFT_NUMBERS_DEFAULT, 1e-4);
+        check_at(WEFT_TEST_DATA "/reference/", own[i][0], path, false, WEFT_NUMBERS_REPRODUCIBLE,
+                 1e-4);
     }
 }
 
@@ -307,6 +329,7 @@ int main(void) {
         cmocka_unit_test(test_f16_gguf),
         cmocka_unit_test(test_hugging_face_folders),
         cmocka_unit_test(test_legacy_configs),
+        cmocka_unit_test(test_own_references),
         cmocka_unit_test(test_quantised_types),
         cmocka_unit_test(test_what_is_not_due_is_refused),
     };

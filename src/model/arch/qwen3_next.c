@@ -83,8 +83,23 @@ static const weft_tensor_rule layer[] = {
     ATTENTION, APART, DELTA_NET, FFN_NORM, WEFT_USUAL_FFN,
 };
 
+/* Folders of these have the experts in stacks, gate and up in one. */
+#define STACKED_GATE_UP(f, n)                                                                      \
+    WEFT_PART(f, NULL, "mlp.experts.gate_up_proj", WEFT_FUSED_ROWS, n, WEFT_EXT_FF_EXPERT,         \
+              WEFT_EXT_FF_EXPERT, WEFT_EXT_NONE, WEFT_EXT_EMBD,                                    \
+              WEFT_RULE_MIXTURE | WEFT_RULE_EXPERTS | WEFT_RULE_OPTIONAL)
+
 static const weft_tensor_rule moe_layer[] = {
-    ATTENTION, APART, DELTA_NET, FFN_NORM, WEFT_USUAL_FFN, MIXTURE,
+    ATTENTION,
+    APART,
+    DELTA_NET,
+    FFN_NORM,
+    WEFT_USUAL_FFN,
+    STACKED_GATE_UP(experts_gate, 0),
+    STACKED_GATE_UP(experts_up, 1),
+    WEFT_MATRIX(experts_down, NULL, "mlp.experts.down_proj", WEFT_EXT_EMBD, WEFT_EXT_FF_EXPERT,
+                WEFT_RULE_MIXTURE | WEFT_RULE_EXPERTS | WEFT_RULE_OPTIONAL),
+    MIXTURE,
 };
 
 static const weft_key_name keys[] = {
@@ -96,7 +111,6 @@ static const weft_key_name keys[] = {
     {WEFT_KEY_REC_HEAD_DIM, NULL, {"linear_value_head_dim"}},
     {WEFT_KEY_REC_GROUPS, "ssm.group_count", {"linear_num_key_heads"}},
     {WEFT_KEY_REC_STATE, "ssm.state_size", {"linear_key_head_dim"}},
-    {WEFT_KEY_N_FF, "feed_forward_length", {"intermediate_size"}},
     {WEFT_KEY_N_FF_SHARED,
      "expert_shared_feed_forward_length",
      {"shared_expert_intermediate_size"}},
