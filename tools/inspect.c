@@ -40,48 +40,10 @@ static const char *type_name(weft_value_type type) {
 
 /* ---- Tables ---- */
 
-/* Bytes of the printable UTF-8 character at the front, 0 where there is none. */
-static size_t printable(const unsigned char *s, size_t n) {
-    if (s[0] >= 0x20 && s[0] < 0x7f)
-        return 1;
-    size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || n < length)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if (s[0] == 0xc2 && s[1] < 0xa0) /* C1 controls */
-        return 0;
-    if (s[0] == 0xe2 && ((s[1] == 0x80 && s[2] >= 0x8b) || (s[1] == 0x81 && s[2] >= 0xa0)))
-        return 0; /* separators, and marks that turn the direction of writing */
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90) ||
-        (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return length;
-}
-
-/* A string with what is not printable as escapes, cut after `room` bytes. */
-static void print_text(const char *text, size_t n, size_t room) {
-    size_t i = 0;
-    while (i < n && i < room) {
-        const unsigned char *s = (const unsigned char *)text + i;
-        size_t length = printable(s, n - i);
-        if (*s == '\n' || *s == '\t' || *s == '\r')
-            printf("\\%c", *s == '\n' ? 'n' : *s == '\t' ? 't' : 'r');
-        else if (length == 0)
-            printf("\\x%02x", *s);
-        else
-            fwrite(s, 1, length, stdout);
-        i += length ? length : 1;
-    }
-    if (i < n)
-        printf("… (%zu bytes)", n);
-}
-
 static void print_scalar(const weft_value *v, size_t room) {
     switch (v->type) {
     case WEFT_VALUE_STRING:
-        print_text(v->as.s.text, v->as.s.n_bytes, room);
+        tool_print_text(v->as.s.text, v->as.s.n_bytes, room);
         break;
     case WEFT_VALUE_BOOL:
         fputs(v->as.u ? "true" : "false", stdout);
@@ -135,14 +97,14 @@ static void print_bytes(uint64_t n) {
 
 static void print_summary(const weft_file *file, const char *path, const inspect_options *o) {
     weft_file_summary s = weft_file_summarize(file, o->n_context);
-    print_text(path, strlen(path), 4096);
+    tool_print_text(path, strlen(path), 4096);
     fputs("\n  format        ", stdout);
-    print_text(s.format, strlen(s.format), SHOWN_BYTES);
+    tool_print_text(s.format, strlen(s.format), SHOWN_BYTES);
     fputs("\n  architecture  ", stdout);
-    print_text(*s.architecture ? s.architecture : "not named",
-               *s.architecture ? strlen(s.architecture) : 9, SHOWN_BYTES);
+    tool_print_text(*s.architecture ? s.architecture : "not named",
+                    *s.architecture ? strlen(s.architecture) : 9, SHOWN_BYTES);
     fputs("\n  name          ", stdout);
-    print_text(s.name, strlen(s.name), SHOWN_BYTES);
+    tool_print_text(s.name, strlen(s.name), SHOWN_BYTES);
     printf("\n  parameters    %" PRIu64 "\n  weights       ", s.n_parameters);
     print_bytes(s.weight_bytes);
     printf(" (%.2f bits a weight)\n", s.bits_per_weight);
@@ -175,7 +137,7 @@ static void print_metadata(const weft_file *file) {
         else
             snprintf(type, sizeof type, "%s", type_name(v.type));
         fputs("  ", stdout);
-        print_text(key, strlen(key), SHOWN_BYTES);
+        tool_print_text(key, strlen(key), SHOWN_BYTES);
         printf("%*s  %-8s  ", missing_columns(key, 42), "", type);
         print_value(file, i, &v);
         putchar('\n');
@@ -212,7 +174,7 @@ static weft_status print_tensors(const weft_file *file, bool digest) {
         weft_status status;
         shape_text(&t, shape, sizeof shape);
         fputs("  ", stdout);
-        print_text(t.name, strlen(t.name), 128);
+        tool_print_text(t.name, strlen(t.name), 128);
         printf("%*s  %-8s [%s]  %" PRIu64 " bytes at %" PRIu64, missing_columns(t.name, 42), "",
                weft_dtype_name(t.dtype), shape, t.size_bytes, t.offset);
         if (digest) {

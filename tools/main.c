@@ -19,6 +19,8 @@ static const command commands[] = {
     {"perplexity", tool_perplexity},
     {"logits", tool_logits},
     {"inspect", tool_inspect},
+    {"quantize", tool_quantize},
+    {"diff", tool_diff},
     {"tokenize", tool_tokenize},
     {"detokenize", tool_detokenize},
     {"template", tool_template},
@@ -31,6 +33,8 @@ static const char help[] = "weft: an inference engine for transformer language m
                            "  chat        talk with a model\n"
                            "  bench       measure how fast a model runs here\n"
                            "  inspect     show or check a model file\n"
+                           "  diff        what differs between two model files\n"
+                           "  quantize    write a model in fewer bits\n"
                            "  tokenize    text to token ids\n"
                            "  detokenize  token ids to text\n"
                            "  template    render a chat template\n"

@@ -77,6 +77,8 @@ bool tool_write_json_string(const char *bytes, size_t n_bytes);
 bool tool_put_json_string(FILE *to, const char *bytes, size_t n_bytes);
 /* The number as JSON ("%.9g"); infinities and NaN become null. */
 bool tool_write_json_float(double value);
+/* Text of a file to stdout, what is not printable as escapes, cut after `room` bytes. */
+void tool_print_text(const char *text, size_t n, size_t room);
 /* At the end: flushes. `code`, or TOOL_FAILED with a line on a write error; a closed pipe is none.
  */
 int tool_finish(int code);
@@ -109,6 +111,12 @@ int tool_model_path(const char *path_or_name, char **out);
 int tool_open_model(weft_engine *engine, const char *path_or_name, bool without_tokenizer,
                     const char *pre, weft_model **out);
 
+/* A weft_progress_fn that shows per cent on stderr; ctx is an int, -1 at first. Clear it at the
+ * end.
+ */
+bool tool_show_progress(void *ctx, uint64_t done, uint64_t total);
+void tool_clear_progress(const int *shown);
+
 /* The type of a KV cache by its name; false: an unknown one. */
 bool tool_cache_type(const char *name, weft_dtype *type);
 
@@ -123,6 +131,8 @@ int tool_bench(int argc, char **argv);
 int tool_perplexity(int argc, char **argv);
 int tool_logits(int argc, char **argv);
 int tool_inspect(int argc, char **argv);
+int tool_quantize(int argc, char **argv);
+int tool_diff(int argc, char **argv);
 int tool_tokenize(int argc, char **argv);
 int tool_detokenize(int argc, char **argv);
 int tool_template(int argc, char **argv);

@@ -134,6 +134,21 @@ int tool_open_tokenizer(weft_engine *engine, const char *path_or_name, const cha
     return code;
 }
 
+bool tool_show_progress(void *ctx, uint64_t done, uint64_t total) {
+    int *shown = ctx, percent = total ? (int)((double)done / (double)total * 100.0) : 100;
+    if (percent != *shown) {
+        fprintf(stderr, "\r%3d%%", percent);
+        fflush(stderr);
+        *shown = percent;
+    }
+    return true;
+}
+
+void tool_clear_progress(const int *shown) {
+    if (*shown >= 0)
+        fputs("\r    \r", stderr);
+}
+
 bool tool_cache_type(const char *name, weft_dtype *type) {
     static const weft_dtype types[] = {WEFT_F32, WEFT_F16, WEFT_BF16, WEFT_Q8_0};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)

@@ -212,6 +212,27 @@ weft_status weft_metadata_put_strings(weft_metadata *m, const char *key, size_t 
     return add(m, key, key_bytes, &e);
 }
 
+weft_status weft_metadata_put_from(weft_metadata *m, const weft_metadata *from, size_t i) {
+    if (i >= from->n)
+        return weft_fail(WEFT_E_RANGE, "metadata: entry %zu of %zu", i, from->n);
+    const weft_entry *e = &from->entries[i];
+    const weft_value *v = &e->value;
+    if (v->type != WEFT_VALUE_ARRAY)
+        return weft_metadata_put(m, e->key, e->key_bytes, v);
+    if (v->as.array.type != WEFT_VALUE_STRING)
+        return weft_metadata_put_array(m, e->key, e->key_bytes, v->as.array.type, e->data,
+                                       v->as.array.n);
+    size_t n = v->as.array.n, bytes = weft_size_of(n, sizeof(size_t));
+    size_t *lengths = weft_alloc(&m->allocator, bytes);
+    if (n > 0 && !lengths)
+        return no_memory();
+    for (size_t j = 0; j < n; j++)
+        lengths[j] = e->ends[j] - (j > 0 ? e->ends[j - 1] : 0);
+    weft_status status = weft_metadata_put_strings(m, e->key, e->key_bytes, e->data, lengths, n);
+    weft_dealloc(&m->allocator, lengths, bytes);
+    return status;
+}
+
 size_t weft_metadata_count(const weft_metadata *m) {
     return m->n;
 }

@@ -27,6 +27,9 @@ weft_status weft_metadata_put_array(weft_metadata *m, const char *key, size_t ke
 weft_status weft_metadata_put_strings(weft_metadata *m, const char *key, size_t key_bytes,
                                       const char *blob, const size_t *lengths, size_t n);
 
+/* A copy of entry i of another map. */
+weft_status weft_metadata_put_from(weft_metadata *m, const weft_metadata *from, size_t i);
+
 size_t weft_metadata_count(const weft_metadata *m);
 /* Entry i, its key NUL-terminated; NULL out of range. */
 const char *weft_metadata_at(const weft_metadata *m, size_t i, weft_value *value);

@@ -4,26 +4,18 @@
 #include "base/detail.h"
 #include "base/engine_impl.h"
 #include "base/sha256.h"
+#include "engine/file_impl.h"
 #include "loader/loader.h"
 #include "model/network.h"
 #include "tensor/impl.h"
 #include "tensor/kernels/panel.h"
 #include "text/text.h"
-#include <weft/extra/inspect.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_CONTEXT 4096
 #define DIGEST_PIECE 4096 /* elements at once; a multiple of every block */
-
-struct weft_file {
-    weft_engine *engine;
-    weft_source source;
-    char *path;
-    size_t path_bytes; /* with its NUL */
-    const char *base;  /* last part of `path` */
-};
 
 weft_status weft_file_open(weft_engine *engine, const char *path, weft_file **out) {
     if (!engine || !path || !out)

@@ -91,6 +91,19 @@ typedef struct weft_file_summary {
 /* `n_context` 0: min(the model's, 4096). */
 WEFT_API weft_file_summary weft_file_summarize(const weft_file *file, int32_t n_context);
 
+/* How far tensor `j` of `b` is from tensor `i` of `a`, element by element as float32. */
+typedef struct weft_tensor_difference {
+    uint64_t n_elements, n_different;
+    double max_error, mean_error; /* of |a - b| */
+    double mean_square;           /* of a - b */
+    double mean_square_a;         /* of a */
+} weft_tensor_difference;
+
+/* Shapes must be equal (WEFT_E_SHAPE). Two NaN are equal; a NaN beside a number is infinitely far.
+ * WEFT_E_UNSUPPORTED for types without a definition. */
+WEFT_API weft_status weft_file_compare(const weft_file *a, size_t i, const weft_file *b, size_t j,
+                                       weft_tensor_difference *out);
+
 /* Everything that opening the model for running would refuse, without copying weights. */
 WEFT_API weft_status weft_file_check(const weft_file *file);
 

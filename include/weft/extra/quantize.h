@@ -1,0 +1,66 @@
+/* Quantising models, and the importance matrices that make it better. Public, but not ABI-stable.
+ * Every file appears by rename when it is whole. */
+#ifndef WEFT_EXTRA_QUANTIZE_H
+#define WEFT_EXTRA_QUANTIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <weft/engine.h>
+#include <weft/model.h>
+#include <weft/status.h>
+#include <weft/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A mix of types by the tensors' roles, or one type for all matrices. */
+typedef struct weft_mix_info {
+    const char *name;        /* "Q4_K_M" */
+    const char *description; /* one line */
+} weft_mix_info;
+
+/* Those that weft_quantize takes, in the order of a help text. False past the end. */
+WEFT_API bool weft_mix_at(size_t i, weft_mix_info *out);
+/* The type of that name ("Q4_K", "f16", any case) if weights can be written in it. */
+WEFT_API bool weft_quantize_type(const char *name, weft_dtype *out);
+
+/* Tensors whose name matches the POSIX extended regular expression somewhere get this type. */
+typedef struct weft_tensor_type {
+    const char *pattern;
+    weft_dtype dtype;
+} weft_tensor_type;
+
+typedef struct weft_quantize_options {
+    const char *mix;                 /* "Q4_K_M", "F16"; any case; required */
+    const char *imatrix;             /* path of an importance matrix; NULL: none */
+    const weft_tensor_type *tensors; /* the first that matches counts; before the mix */
+    size_t n_tensors;
+    bool pure;                 /* one type for all matrices, no mix by role */
+    weft_progress_fn progress; /* bytes of the source; NULL: none */
+    void *progress_ctx;
+} weft_quantize_options;
+
+typedef struct weft_quantize_result {
+    uint64_t bytes_before, bytes_after; /* of the weights */
+    uint64_t n_parameters;
+    size_t n_quantized; /* tensors of block types that were made */
+    size_t n_fallback;  /* of these, rows did not fit the blocks of the type wanted */
+    size_t n_important; /* had an entry in the importance matrix */
+} weft_quantize_result;
+
+/* Reads a model (a GGUF file, any shard of a split one, or a Hugging Face folder) and writes one
+ * GGUF file. Matrices become what the mix says; rows that are no whole blocks of it the nearest
+ * type of smaller blocks; vectors and what must stay exact keep their type. One tensor's pieces are
+ * in memory at a time. `result` may be NULL. Errors: WEFT_E_ARGUMENT (mix, pattern), WEFT_E_FORMAT
+ * (an element that is not finite; an importance matrix of another model), WEFT_E_UNSUPPORTED,
+ * WEFT_E_IO, WEFT_E_MEMORY, WEFT_E_CANCELLED. */
+WEFT_API weft_status weft_quantize(weft_engine *engine, const char *from, const char *to,
+                                   const weft_quantize_options *options,
+                                   weft_quantize_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,89 @@
+#!/bin/bash
+# weft quantize and weft diff: types and mixes, patterns, what is refused, and that no half file is
+# left.
+. "$(dirname "$0")/lib.sh"
+tiny m
+m=$work/m.gguf out=$work/q.gguf
+
+# has TEXT: what the last call printed has it
+has() {
+    grep -qF -- "$1" "$work/out" || fail "no '$1' in: $(head -c 400 "$work/out")"
+}
+
+# tensor NAME TYPE: the file's tensor has that type
+tensor() {
+    weft inspect "$out" | grep -qE "^ +$1 +$2 " || fail "$1 is no $2: $(weft inspect "$out")"
+}
+
+call 0 quantize --help
+has "Q4_K_M"
+has "IQ4_XS"
+call 0 diff --help
+
+# The tiny model's rows are no multiple of 256: blocks of 32 instead.
+call 0 quantize "$m" "$out" Q4_K_M
+has "got another"
+tensor blk.0.attn_q.weight q5_0
+tensor blk.0.attn_norm.weight f32
+call 0 inspect --check "$out"
+call 0 logits -m "$out" --ids "65 66 67"
+for type in q8_0 Q4_0 q5_1 IQ4_NL mxfp4 F16 bf16; do
+    call 0 quantize "$m" "$out" "$type"
+    tensor blk.1.ffn_up.weight "$(echo "$type" | tr A-Z a-z)"
+    call 0 logits -m "$out" --ids "65 66 67"
+done
+
+# Patterns, --pure, and the order of patterns.
+call 0 quantize "$m" "$out" Q8_0 --tensor 'blk\.0\.ffn_.*=q4_1' --tensor 'ffn=f16'
+tensor blk.0.ffn_down.weight q4_1
+tensor blk.1.ffn_down.weight f16
+tensor blk.1.attn_q.weight q8_0
+call 0 quantize "$m" "$out" Q4_0 --pure
+tensor token_embd.weight q4_0
+
+# Threads and kernels do not change a byte.
+call 0 quantize "$m" "$out" Q4_0 -t 1
+cp "$out" "$work/one.gguf"
+call 0 quantize "$m" "$out" Q4_0 -t 3 --cpu scalar
+cmp -s "$out" "$work/one.gguf" || fail "another file with three threads and scalar kernels"
+
+# Differences: none, some, by key and by tensor.
+call 0 diff "$m" "$m"
+has "equal"
+call 0 quantize "$m" "$out" F32
+call 0 diff "$m" "$out" --tensors
+call 0 quantize "$m" "$out" Q8_0
+weft diff "$m" "$out" >"$work/out" 2>"$work/err"
+[ $? = 1 ] || fail "diff of different files: exit status 0"
+quiet
+has "general.file_type: only in B"
+has "blk.0.attn_q.weight: f32 and q8_0"
+grep -q "^blk.0.attn_norm" "$work/out" && fail "equal tensors are shown"
+weft diff "$m" "$out" --json >"$work/out" 2>"$work/err"
+has '"equal":false'
+has '"name":"blk.0.attn_q.weight","type_a":"f32","type_b":"q8_0"'
+tiny other adds_bos
+weft diff "$m" "$work/other.gguf" >"$work/out" 2>"$work/err"
+[ $? = 1 ] || fail "diff of models with another key"
+has "add_bos_token"
+
+# What is refused; the old file stays as it was, and nothing else is left.
+rm -f "$work"/*.gguf
+tiny m
+echo old >"$out"
+call 2 quantize "$m" "$out"
+call 2 quantize "$m" "$out" Q9_X
+says "Q9_X"
+call 2 quantize "$m" "$out" Q8_0 --tensor 'attn'
+call 2 quantize "$m" "$out" Q8_0 --tensor 'attn=q9'
+call 1 quantize "$m" "$out" Q8_0 --tensor '(=f16'
+says "pattern"
+call 1 quantize "$work/none.gguf" "$out" Q8_0
+call 1 quantize "$m" "$work/none/q.gguf" Q8_0
+call 1 quantize "$m" "$out" Q8_0 --imatrix "$m"
+says "importance"
+call 1 quantize "$m" "$work" Q8_0
+call 2 diff "$m"
+[ "$(cat "$out")" = old ] || fail "the file that was there has changed"
+[ "$(ls "$work"/*.gguf* | wc -l)" = 2 ] || fail "left behind: $(ls "$work")"
+exit $((failures > 0))

@@ -1,0 +1,133 @@
+/* weft quantize: a model in fewer bits. */
+#include "tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include <weft/extra/quantize.h>
+
+static const char help[] =
+    "weft quantize: write a model in fewer bits\n"
+    "\n"
+    "Usage: weft quantize IN OUT.gguf TYPE [options]\n"
+    "  IN                  a GGUF file (any shard of a split one), a Hugging Face folder, or\n"
+    "                      the name of a fetched model; best with 16 or 32 bits\n"
+    "  TYPE                one of those below; K_S, K_M, K_L give some tensors more bits\n"
+    "  --imatrix FILE      importance of the columns, from weft imatrix: a better file\n"
+    "  --tensor REGEX=TYPE this type for tensors whose name matches; many times, the first\n"
+    "                      match counts\n"
+    "  --pure              TYPE for every matrix\n"
+    "  -t N                threads (default: physical cores)\n"
+    "\n"
+    "Rows that are no whole blocks of a type get a type of smaller blocks. Types:\n";
+
+static const char example[] = "\nExample:\n"
+                              "  weft quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M\n";
+
+typedef struct options {
+    tool_engine engine;
+    tool_list tensors;
+    const char *imatrix;
+    bool pure;
+} options;
+
+/* The help with the types in it; freed with free(). */
+static char *help_text(void) {
+    char *text = NULL;
+    size_t n;
+    FILE *stream = open_memstream(&text, &n);
+    if (!stream)
+        return NULL;
+    fputs(help, stream);
+    weft_mix_info mix;
+    for (size_t i = 0; weft_mix_at(i, &mix); i++)
+        fprintf(stream, "  %-10s %s\n", mix.name, mix.description);
+    fputs(example, stream);
+    fclose(stream);
+    return text;
+}
+
+/* "REGEX=TYPE" at the last '='; the pattern is cut out of `text`. */
+static int parse_tensor(char *text, weft_tensor_type *out) {
+    char *equals = strrchr(text, '=');
+    if (!equals || equals == text)
+        return tool_usage("quantize", "--tensor wants REGEX=TYPE, not '%s'", text);
+    if (!weft_quantize_type(equals + 1, &out->dtype))
+        return tool_usage("quantize", "--tensor: '%s' is no type that can be written", equals + 1);
+    *equals = 0;
+    out->pattern = text;
+    return -1;
+}
+
+static int run(const options *o, const char *from, const char *to, weft_quantize_options *q) {
+    weft_engine *engine;
+    weft_quantize_result r = {0};
+    int shown = -1, code = tool_open_engine(&o->engine, &engine);
+    if (code >= 0)
+        return code;
+    if (isatty(STDERR_FILENO)) {
+        q->progress = tool_show_progress;
+        q->progress_ctx = &shown;
+    }
+    weft_status status = weft_quantize(engine, from, to, q, &r);
+    tool_clear_progress(&shown);
+    weft_engine_release(&engine);
+    if (status)
+        return tool_fail_status(to, status);
+    double n = r.n_parameters > 0 ? (double)r.n_parameters : 1;
+    printf("%.2f MB (%.2f bits a weight) to %.2f MB (%.2f bits): %s\n",
+           (double)r.bytes_before / 1e6, (double)r.bytes_before * 8 / n,
+           (double)r.bytes_after / 1e6, (double)r.bytes_after * 8 / n, to);
+    if (r.n_fallback > 0)
+        printf("%zu of %zu tensors have rows that are no whole blocks of their type and got "
+               "another\n",
+               r.n_fallback, r.n_quantized);
+    if (q->imatrix)
+        printf("importance for %zu of %zu tensors\n", r.n_important, r.n_quantized);
+    return TOOL_DONE;
+}
+
+int tool_quantize(int argc, char **argv) {
+    options o = {0};
+    const tool_option table[] = {
+        {'t', "threads", TOOL_I32, &o.engine.n_threads, 1, 1024},
+        {0, "cpu", TOOL_STRING, &o.engine.cpu, 0, 0},
+        {0, "imatrix", TOOL_STRING, &o.imatrix, 0, 0},
+        {0, "tensor", TOOL_LIST, &o.tensors, 0, 0},
+        {0, "pure", TOOL_FLAG, &o.pure, 0, 0},
+    };
+    int first;
+    char *text = help_text(), *from = NULL;
+    int code =
+        tool_parse(argc, argv, text ? text : help, table, sizeof table / sizeof table[0], &first);
+    free(text);
+    if (code >= 0)
+        return code;
+    if (argc - first != 3)
+        return tool_usage("quantize", "give IN, OUT and TYPE");
+    weft_tensor_type tensors[sizeof o.tensors.items / sizeof o.tensors.items[0]];
+    for (size_t i = 0; i < o.tensors.n; i++) {
+        code = parse_tensor((char *)o.tensors.items[i], &tensors[i]); /* argv is ours to change */
+        if (code >= 0)
+            return code;
+    }
+    weft_mix_info mix;
+    bool known = false;
+    for (size_t i = 0; !known && weft_mix_at(i, &mix); i++)
+        known = strcasecmp(mix.name, argv[first + 2]) == 0;
+    if (!known)
+        return tool_usage("quantize", "unknown type '%s'", argv[first + 2]);
+    weft_quantize_options q = {.mix = argv[first + 2],
+                               .imatrix = o.imatrix,
+                               .tensors = tensors,
+                               .n_tensors = o.tensors.n,
+                               .pure = o.pure};
+    code = tool_model_path(argv[first], &from);
+    if (code < 0)
+        code = run(&o, from, argv[first + 1], &q);
+    free(from);
+    return tool_finish(code);
+}
