@@ -5,9 +5,9 @@
 #include "base/floats.h"
 
 #define MOST_BLOCK 256
-/* Importance is added to a half of its mean. A text says what matters to that text only: so weighed,
- * a file is nearly as good under the given importance and still good without. */
-#define PLAIN_SHARE 0.5f
+/* Importance is added to this share of its mean. A text says what matters to that text only: so
+ * weighed, a file is nearly the best under the given importance and good without as well. */
+#define PLAIN_SHARE 0.4f
 
 static weft_quantize_fn function_of(weft_isa isa, weft_dtype dtype) {
     if ((unsigned)dtype >= WEFT_DTYPE_COUNT)
@@ -55,7 +55,7 @@ void weft_quantize_row(weft_isa isa, weft_dtype dtype, const float *x, const flo
         w[i] = 1;
     for (size_t at = 0; at < n_cols; at += block, out += bytes) {
         for (size_t i = 0; i < block && mean > 0; i++)
-            w[i] = importance[at + i] / mean + PLAIN_SHARE;
+            w[i] = (importance[at + i] / mean + PLAIN_SHARE) / (1 + PLAIN_SHARE);
         quantize(x + at, w, out);
     }
 }
