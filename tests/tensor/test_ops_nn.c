@@ -198,7 +198,7 @@ static weft_tensor *run_layer(weft_scope *s, const layer *l, const float *x, int
         places[i] = 40 + i;
         rows[i] = (weft_attn_row){l->blocks, 300 + i};
     }
-    weft_attn_params params = {0.125f, 30, 200, 64, 0};
+    weft_attn_params params = {.scale = 0.125f, .softcap = 30, .window = 200, .block_size = 64};
     weft_tensor *h = weft_from_data(s, WEFT_F32, 2, dims, x, (size_t)n * N_EMBD * sizeof *x);
     weft_tensor *positions = weft_from_data(s, WEFT_I32, 1, &n, places, (size_t)n * sizeof *places);
     weft_tensor *norm = weft_rms_norm(s, h, l->weights[3], 1e-5f), *pair[2], *q;
