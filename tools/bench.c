@@ -9,7 +9,7 @@
 
 static const char help[] =
     "Usage: weft bench [-m MODEL | --shape SHAPE --type TYPE] [options]\n"
-    "       weft bench --profile [TRACE.json] | --kernels [FILTER]\n"
+    "       weft bench --profile [--trace FILE] | --kernels [FILTER]\n"
     "Measures tokens a second of prompts (prefill), of decoding, and of small batches, after a "
     "run\n"
     "to warm up; load time, time to the first token, memory; and the machine's own limits.\n"
@@ -21,7 +21,8 @@ static const char help[] =
     "  --batch N,…      rows of one step with all their logits (default: none)\n"
     "  -r N             runs (default 5)\n"
     "  --step N         longest step of a prompt (default 256)\n"
-    "  --profile        time, calls and bytes by op; TRACE.json opens in Perfetto\n"
+    "  --profile        time, calls and bytes by op; --trace FILE: each of them, for Perfetto\n"
+    "  --hash           logits' bits beside the scalar path's; default beside reproducible mode\n"
     "  --kernels        each kernel in every variant; FILTER: part of its name or type\n"
     "  --format FORMAT  table (default), markdown, csv, json, svg (a roofline)\n"
     "  --no-limits      does not measure the machine's limits (a second, 256 MB)\n"
@@ -79,6 +80,11 @@ static int check_options(bench *b) {
     b->format = (bench_format)i;
     if (b->format == BENCH_SVG && (b->profile || b->kernels))
         return tool_usage("bench", "--format svg draws neither --profile nor --kernels");
+    if (b->profile && b->argument && !b->trace)
+        b->trace = b->argument; /* --profile TRACE.json */
+    b->profile |= b->trace != NULL;
+    if (b->hash && (b->profile || b->kernels))
+        return tool_usage("bench", "--hash goes with neither --profile nor --kernels");
     if (b->profile && b->kernels)
         return tool_usage("bench", "--profile and --kernels exclude each other");
     if (b->argument && !b->profile && !b->kernels)
@@ -109,7 +115,9 @@ static int parse(int argc, char **argv, bench *b) {
         {'r', "runs", TOOL_I32, &b->n_runs, 1, 10000},
         {0, "step", TOOL_I32, &b->n_step, 1, 1 << 20},
         {0, "profile", TOOL_FLAG, &b->profile, 0, 0},
+        {0, "trace", TOOL_STRING, &b->trace, 0, 0},
         {0, "kernels", TOOL_FLAG, &b->kernels, 0, 0},
+        {0, "hash", TOOL_FLAG, &b->hash, 0, 0},
         {0, "format", TOOL_STRING, &b->format_name, 0, 0},
         {0, "no-limits", TOOL_FLAG, &b->no_limits, 0, 0},
     };
@@ -132,7 +140,7 @@ static int parse(int argc, char **argv, bench *b) {
 
 /* ---- Running ---- */
 
-static int open_model(bench *b, weft_engine *engine, weft_model **out) {
+int bench_open_model(const bench *b, weft_engine *engine, weft_model **out) {
     if (!b->shape)
         return tool_open_model(engine, b->model, true, NULL, out);
     weft_status status = weft_model_synthetic(engine, b->shape, b->type, NULL, NULL, out);
@@ -148,11 +156,7 @@ static int with_model(bench *b, weft_engine *engine, weft_model *model) {
         if (status)
             return tool_fail_status("limits", status);
     }
-    int code = bench_run(b, model);
-    if (code >= 0)
-        return code;
-    bench_print(b);
-    return TOOL_DONE;
+    return bench_run(b, model);
 }
 
 int tool_bench(int argc, char **argv) {
@@ -173,12 +177,20 @@ int tool_bench(int argc, char **argv) {
         if (b.kernels)
             code = bench_run_kernels(&b, engine);
         else
-            code = open_model(&b, engine, &model);
+            code = bench_open_model(&b, engine, &model);
         b.load_s = bench_now() - start;
     }
     if (code < 0)
         code = with_model(&b, engine, model);
     weft_model_release(&model);
     weft_engine_release(&engine);
+    if (code < 0 && b.hash)
+        code = bench_run_hash(&b);
+    if (code < 0) {
+        bench_print(&b);
+        code = TOOL_DONE;
+        if (b.hash && !b.hashes.equal)
+            code = tool_fail("--hash", "the logits' bits are not those of the scalar path");
+    }
     return tool_finish(code);
 }

@@ -38,6 +38,15 @@ typedef struct bench_point {
     double of_read, of_compute; /* shares of the limits; NAN where they were not measured */
 } bench_point;
 
+/* Of logits in this variant and in the scalar one, and of default mode beside reproducible mode. */
+typedef struct bench_hash {
+    uint64_t decode, decode_scalar;
+    uint64_t prefill, prefill_scalar;     /* in reproducible mode */
+    double tps_default, tps_reproducible; /* of the first prompt */
+    double mean_kl, largest_difference;   /* of a prompt's logits in the two modes */
+    bool equal;
+} bench_hash;
+
 typedef struct bench {
     tool_engine engine;
     const char *model, *shape, *type_name, *format_name;
@@ -45,8 +54,9 @@ typedef struct bench {
     bench_format format;
     bench_list prompts, depths, batches;
     int32_t n_decode, n_runs, n_step;
-    bool no_limits, profile, kernels;
+    bool no_limits, profile, kernels, hash;
     const char *argument; /* of --profile or --kernels; NULL: none */
+    const char *trace;    /* a file for the profile's single ops; NULL: none */
     /* results */
     const char *title; /* model or shape */
     const char *cpu;
@@ -58,6 +68,7 @@ typedef struct bench {
     weft_limits limits; /* all 0 with no_limits */
     bench_point points[3 * BENCH_LIST];
     size_t n_points;
+    bench_hash hashes; /* with hash */
 } bench;
 
 double bench_now(void);
@@ -68,6 +79,12 @@ void bench_ids(int32_t *ids, size_t n, size_t n_vocab);
 int bench_run(bench *b, weft_model *model);
 int bench_run_profile(bench *b, weft_model *model, weft_engine *engine);
 int bench_run_kernels(bench *b, weft_engine *engine);
+int bench_run_hash(bench *b);
+/* The model of a file or a shape. */
+int bench_open_model(const bench *b, weft_engine *engine, weft_model **out);
+/* The median speed of the first prompt, ids [its length]. */
+weft_status bench_prompt_speed(const bench *b, weft_session *session, const int32_t *ids,
+                               double *tps);
 /* A session large enough for all points. -1 or the exit code. */
 int bench_session(const bench *b, weft_model *model, weft_session **out);
 

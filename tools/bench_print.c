@@ -74,6 +74,19 @@ static void print_points(const bench *b) {
     bench_table(b->format, columns, N_COLUMNS, cells, b->n_points);
 }
 
+static void print_hashes(const bench *b, const char *end) {
+    const bench_hash *h = &b->hashes;
+    printf("logits of decoding %016llx, of scalar %016llx; of a reproducible prompt %016llx, of "
+           "scalar %016llx: %s%s",
+           (unsigned long long)h->decode, (unsigned long long)h->decode_scalar,
+           (unsigned long long)h->prefill, (unsigned long long)h->prefill_scalar,
+           h->equal ? "the same bits" : "DIFFERENT", end);
+    printf("prefill %d: %.1f t/s in default mode, %.1f in reproducible mode; mean KL %.3g, largest "
+           "difference of a logit %.3g\n",
+           b->prompts.values[0], h->tps_default, h->tps_reproducible, h->mean_kl,
+           h->largest_difference);
+}
+
 /* What belongs to the run as a whole, above the table. */
 static void print_heading(const bench *b) {
     const weft_limits *l = &b->limits;
@@ -96,6 +109,8 @@ static void print_heading(const bench *b) {
                            ? " (noisy: other load on the machine)"
                            : "");
     }
+    if (b->hash)
+        print_hashes(b, markdown ? "\\\n" : "\n");
     if (markdown)
         printf("\n");
 }
@@ -108,6 +123,18 @@ static void json_spread(const char *key, const bench *b, bench_kind kind) {
             s = &found;
         }
     printf(",\"%s\":{\"min\":%.9g,\"median\":%.9g,\"max\":%.9g}", key, s->min, s->median, s->max);
+}
+
+static void json_hashes(const bench_hash *h) {
+    printf(
+        ",\n\"hash\":{\"decode\":\"%016llx\",\"decode_scalar\":\"%016llx\",\"prefill\":\"%016llx\","
+        "\"prefill_scalar\":\"%016llx\",\"equal\":%s",
+        (unsigned long long)h->decode, (unsigned long long)h->decode_scalar,
+        (unsigned long long)h->prefill, (unsigned long long)h->prefill_scalar,
+        h->equal ? "true" : "false");
+    printf(",\"tps_default\":%.9g,\"tps_reproducible\":%.9g,\"mean_kl\":%.9g,"
+           "\"largest_difference\":%.9g}",
+           h->tps_default, h->tps_reproducible, h->mean_kl, h->largest_difference);
 }
 
 static void print_json(const bench *b) {
@@ -129,6 +156,8 @@ static void print_json(const bench *b) {
                "\"bf16_all\":%.9g}",
                l->cpu, l->read_one, l->read_all, l->f32_one, l->f32_all, l->int8_one, l->int8_all,
                l->bf16_one, l->bf16_all);
+    if (b->hash)
+        json_hashes(&b->hashes);
     printf(",\n\"points\":");
     print_points(b);
     printf("}\n");

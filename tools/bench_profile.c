@@ -199,9 +199,8 @@ int bench_run_profile(bench *b, weft_model *model, weft_engine *engine) {
     bench_ids(s->ids, n_ids, (size_t)weft_model_get_info(model).n_vocab);
     int code = bench_session(b, model, &s->session);
     if (code < 0) {
-        weft_status status =
-            weft_profile_create(engine, b->argument ? MOST_EVENTS : 0, &s->profile);
-        code = status ? tool_fail_status("--profile", status) : with_trace(s, b->argument);
+        weft_status status = weft_profile_create(engine, b->trace ? MOST_EVENTS : 0, &s->profile);
+        code = status ? tool_fail_status("--profile", status) : with_trace(s, b->trace);
     }
     weft_profile_release(&s->profile);
     weft_session_release(&s->session);

@@ -118,6 +118,19 @@ static weft_status fill_cache(const run_state *r, int32_t depth) {
     return status || depth == 0 ? status : weft_session_eval(r->session, r->ids, (size_t)depth);
 }
 
+weft_status bench_prompt_speed(const bench *b, weft_session *session, const int32_t *ids,
+                               double *tps) {
+    run_state r = {.session = session, .ids = ids, .n_vocab = 1};
+    double *seconds = malloc((size_t)b->n_runs * sizeof *seconds);
+    weft_status status = seconds ? WEFT_OK : WEFT_E_MEMORY;
+    for (int32_t i = -1; i < b->n_runs && !status; i++)
+        status = run_prompt(&r, b->prompts.values[0], &seconds[i < 0 ? 0 : i]);
+    if (!status)
+        *tps = spread_of(seconds, (size_t)b->n_runs, b->prompts.values[0]).median;
+    free(seconds);
+    return status;
+}
+
 /* ---- Points ---- */
 
 static void set_cost(bench_point *p, const bench *b, const weft_model *model) {

@@ -81,6 +81,50 @@ grep -q '^decode .*attention' "$work/out" || fail "profile: $(cat "$work/out")"
 call 1 bench --shape llama-test --profile "$work/none/trace.json" -p 8 -n 2 -r 1
 says "none/trace.json"
 
+call 0 bench --shape llama-test --trace "$work/other.json" -p 8 -n 2 -r 1 # is a profile as well
+grep -q '^decode .*attention' "$work/out" || fail "trace: $(cat "$work/out")"
+cp "$work/other.json" "$work/out"
+parses "the other trace" "assert len(json.loads(text)['traceEvents']) > 20"
+
+# The bits are the scalar path's; a prompt of floats may differ in default mode, but by little.
+for type in q4_0 f16; do
+    call 0 bench --shape llama-test --type $type -p 48 -n 2 -r 1 -t 2 --hash --no-limits --format json
+    parses "hash of $type" "
+h = json.loads(text)['hash']
+assert h['equal'] and h['decode'] == h['decode_scalar'] and h['prefill'] == h['prefill_scalar']
+assert len(h['decode']) == 16 and h['decode'] != h['prefill']
+assert h['tps_default'] > 0 and h['tps_reproducible'] > 0
+assert -1e-9 <= h['mean_kl'] < 1e-3 and 0 <= h['largest_difference'] < 0.1, h"
+done
+call 0 bench --shape llama-test -p 8 -n 2 -r 1 --hash --no-limits
+grep -q 'the same bits' "$work/out" || fail "hash: $(cat "$work/out")"
+
+# The comparison with other engines, whose answers are made up here: 10 tokens a second in all.
+cat >"$work/peer" <<'END'
+#!/bin/sh
+[ "$1" = --help ] && { echo "-d, --n-depth <n>"; exit; }
+while [ $# -gt 0 ]; do
+    case $1 in -p) p=$2 ;; esac
+    shift
+done
+[ "$p" = 0 ] && p='' || p="{\"n_prompt\": ${p%%,*}, \"avg_ts\": 10},"
+echo "[$p {\"n_prompt\": 0, \"avg_ts\": 10}]"
+END
+chmod +x "$work/peer"
+if [ -z "$emulator" ]; then
+    "$python" "$4/tools/compare.py" --weft "$bin" --peer "other=$work/peer -fa 1" \
+        --model "smollm2=$work/m.gguf" --rounds 2 --quick >"$work/out" 2>"$work/err" ||
+        fail "compare: $(cat "$work/err")"
+    parses compare "
+rows = [[c.strip() for c in l.split('|')[1:-1]] for l in text.splitlines() if l.startswith('| smol')]
+assert [r[0] for r in rows[:3]] == ['smollm2: prefill 32', 'smollm2: decode',
+                                    'smollm2: decode at depth 64'], rows
+for r in rows[:3]:
+    ratio = float(r[3].split()[0])
+    assert r[2] == '10.0 (other)' and 0.5 < ratio / (float(r[1]) / 10) < 2, r
+assert len(rows) == 5 and \"as scalar's\" in rows[4][1] and float(rows[3][5]) < float(rows[3][6]) "
+fi
+
 # Kernels.
 call 0 bench --kernels silu --no-limits --format json
 parses kernels "
@@ -92,7 +136,7 @@ says no-such-kernel
 
 for bad in "--format xml" "--shape llama-9t" "--shape llama-test --type q9" "--type q4_0" \
     "-m x --shape llama-test" "-p 0" "-p 1,,2" "-p 1,x" "--depth -1" "--batch 0" "--batch 513" \
-    "extra" "--profile --kernels" "--kernels a b" "--kernels --format svg" "-r 0" \
+    "extra" "--profile --kernels" "--hash --profile" "--trace x --kernels" "--kernels a b" "--kernels --format svg" "-r 0" \
     "-p 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"; do
     # shellcheck disable=SC2086
     call 2 bench $bad
