@@ -5,7 +5,8 @@ Rounds are interleaved: in each, every engine measures every model once, and wha
 ratio of a round, weft to the best peer, for machines drift. Prints Markdown.
 
   tools/compare.py --weft build/release/weft \\
-      --peer "llama.cpp=PATH/llama-bench -fa 1" --peer "ik_llama.cpp=PATH/llama-bench -fa 1 -rtr 1" \\
+      --peer "llama.cpp=PATH/llama-bench -fa 1" \\
+      --peer "ik_llama.cpp=PATH/llama-bench -fa 1 -rtr 1" \\
       --model smollm2=FILE --model gemma=FILE --model 1b-q4_0=FILE --rounds 5 --threads 2
 
 Models are known by the name before '=', which says what is measured (MODELS below). --make DIR
@@ -215,7 +216,8 @@ def print_tables(options, weft, peers, models, results):
     print(f"{options.rounds} rounds, {options.threads} threads, weft's kernels {weft.cpu}; the "
           "median, and of ratios the least and the most in brackets.")
     if limits:
-        read, int8, f32 = ([m[k] / 1e9 for m in limits] for k in ("read_all", "int8_all", "f32_all"))
+        keys = ("read_all", "int8_all", "f32_all")
+        read, int8, f32 = ([m[k] / 1e9 for m in limits] for k in keys)
         print(f"Limits of all threads in the same runs: read {spread(read, 1)} GB/s, int8 "
               f"{spread(int8, 0)} GOPS, f32 {spread(f32, 0)} GFLOPS.")
     print("\n| tokens a second | weft | best peer | ratio | weft's share of the limit |")

@@ -88,7 +88,8 @@ parses "the other trace" "assert len(json.loads(text)['traceEvents']) > 20"
 
 # The bits are the scalar path's; a prompt of floats may differ in default mode, but by little.
 for type in q4_0 f16; do
-    call 0 bench --shape llama-test --type $type -p 48 -n 2 -r 1 -t 2 --hash --no-limits --format json
+    call 0 bench --shape llama-test --type $type -p 48 -n 2 -r 1 -t 2 --hash --no-limits \
+        --format json
     parses "hash of $type" "
 h = json.loads(text)['hash']
 assert h['equal'] and h['decode'] == h['decode_scalar'] and h['prefill'] == h['prefill_scalar']
@@ -116,7 +117,8 @@ if [ -z "$emulator" ]; then
         --model "smollm2=$work/m.gguf" --rounds 2 --quick >"$work/out" 2>"$work/err" ||
         fail "compare: $(cat "$work/err")"
     parses compare "
-rows = [[c.strip() for c in l.split('|')[1:-1]] for l in text.splitlines() if l.startswith('| smol')]
+lines = [l for l in text.splitlines() if l.startswith('| smol')]
+rows = [[c.strip() for c in l.split('|')[1:-1]] for l in lines]
 assert [r[0] for r in rows[:3]] == ['smollm2: prefill 32', 'smollm2: decode',
                                     'smollm2: decode at depth 64'], rows
 for r in rows[:3]:
@@ -136,7 +138,8 @@ says no-such-kernel
 
 for bad in "--format xml" "--shape llama-9t" "--shape llama-test --type q9" "--type q4_0" \
     "-m x --shape llama-test" "-p 0" "-p 1,,2" "-p 1,x" "--depth -1" "--batch 0" "--batch 513" \
-    "extra" "--profile --kernels" "--hash --profile" "--trace x --kernels" "--kernels a b" "--kernels --format svg" "-r 0" \
+    "extra" "--profile --kernels" "--hash --profile" "--trace x --kernels" \
+    "--kernels a b" "--kernels --format svg" "-r 0" \
     "-p 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"; do
     # shellcheck disable=SC2086
     call 2 bench $bad
