@@ -204,7 +204,8 @@ static weft_status check_tensor(const weft_hparams *h, const weft_tensor_rule *r
                                 const char *name, const weft_tensor *t) {
     bool matrix = rule->n_rows != WEFT_EXT_NONE;
     weft_dtype type = weft_tensor_dtype(t);
-    bool floats = !matrix || rule->flags & (WEFT_RULE_TRANSPOSED | WEFT_RULE_FLOATS);
+    bool transposed = rule->flags & WEFT_RULE_TRANSPOSED && rule->fusion != WEFT_FUSED_STACK;
+    bool floats = !matrix || transposed || rule->flags & WEFT_RULE_FLOATS;
     if (floats ? !vector_type(type) : !weft_panel_supported(type))
         return weft_fail(WEFT_E_UNSUPPORTED, "%s: the type %s is not supported for a %s", name,
                          weft_dtype_name(type), matrix ? "matrix" : "vector");

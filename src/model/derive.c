@@ -89,12 +89,15 @@ static weft_tensor *of_groups(const weft_hparams *h, weft_scope *s, const weft_t
     return span > 1 ? weft_concat(s, parts, (size_t)span, 0) : parts[0];
 }
 
-/* A matrix a head, of a tensor whose rows come head by head: a view. */
+/* A matrix a head, of a tensor whose rows come head by head: a view, of floats where blocks would
+ * have to be transposed. */
 static weft_tensor *of_stack(weft_scope *s, const weft_tensor_rule *rule,
                              const weft_rule_shape *shape, weft_tensor *t) {
     bool transposed = rule->flags & WEFT_RULE_TRANSPOSED;
     int64_t rows = transposed ? shape->cols : shape->rows;
     int64_t dims[3] = {shape->n_stacked, shape->file_rows, transposed ? shape->rows : shape->cols};
+    if (transposed && t && weft_dtype_is_quantized(weft_tensor_dtype(t)))
+        t = weft_dequantize(s, t);
     t = weft_tensor_reshape(s, t, 3, dims);
     t = weft_tensor_narrow(s, t, 1, (size_t)shape->first, (size_t)rows);
     return transposed ? weft_tensor_transpose(s, t, 1, 2) : t;
@@ -139,12 +142,25 @@ typedef struct derivation {
     bool apart; /* a tensor for each expert */
 } derivation;
 
-/* The matrix [rows, cols] of expert e, borrowed from the scope or the map. */
+/* The matrix of head e alone, as of_stack has it. */
+static weft_tensor *of_head(weft_scope *s, const weft_tensor_rule *rule,
+                            const weft_rule_shape *shape, weft_tensor *t, int32_t e) {
+    bool transposed = rule->flags & WEFT_RULE_TRANSPOSED;
+    int64_t rows = transposed ? shape->cols : shape->rows;
+    t = weft_tensor_narrow(s, t, 0, (size_t)(e * shape->file_rows + shape->first), (size_t)rows);
+    if (transposed && t && weft_dtype_is_quantized(weft_tensor_dtype(t)))
+        t = weft_dequantize(s, t);
+    return transposed ? weft_tensor_transpose(s, t, 0, 1) : t;
+}
+
+/* The matrix [rows, cols] of expert or head e, borrowed from the scope or the map. */
 static weft_tensor *matrix_of(const derivation *d, int32_t e) {
     char name[WEFT_TENSOR_NAME];
     weft_rule_name(d->b->network, d->rule, d->layer, e, name);
-    weft_tensor *t =
-        part_of(&d->b->network->h, d->s, d->rule, weft_weights_find(d->b->weights, name));
+    weft_tensor *t = weft_weights_find(d->b->weights, name);
+    if (d->rule->fusion == WEFT_FUSED_STACK)
+        return of_head(d->s, d->rule, &d->shape, t, e);
+    t = part_of(&d->b->network->h, d->s, d->rule, t);
     bool stacked = d->rule->flags & (WEFT_RULE_EXPERTS | WEFT_RULE_HEADS) && !d->apart;
     return stacked ? weft_tensor_select(d->s, t, 0, (size_t)e) : t;
 }
@@ -203,8 +219,12 @@ static weft_status stack(const derivation *d, weft_dtype type, weft_tensor **out
 static weft_status make(const derivation *d, weft_tensor *source, weft_tensor **out) {
     const weft_network *n = d->b->network;
     weft_status st;
+    weft_dtype type = weft_tensor_dtype(source);
+    if (d->rule->fusion == WEFT_FUSED_STACK && d->rule->flags & WEFT_RULE_TRANSPOSED &&
+        weft_dtype_is_quantized(type))
+        type = WEFT_F32;
     if (d->shape.matrix && d->b->options->pack)
-        return pack(d, weft_tensor_dtype(source), out);
+        return pack(d, type, out);
     if (d->shape.matrix && d->apart)
         return stack(d, weft_tensor_dtype(source), out);
     weft_tensor *part = part_of(&n->h, d->s, d->rule, source);

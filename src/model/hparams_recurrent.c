@@ -248,6 +248,27 @@ static weft_status scale_scores(const weft_config *c, weft_hparams *h) {
     return WEFT_OK;
 }
 
+/* Files from before latent attention was spelled out have a head's widths as others do. */
+static weft_status read_older_head(const weft_config *c, weft_hparams *h) {
+    char name[WEFT_CONFIG_NAME];
+    bool has_k, has_v;
+    double k, v;
+    weft_status st;
+    if (weft_config_name(c, WEFT_KEY_HEAD_DIM, name))
+        return WEFT_OK;
+    snprintf(name, sizeof name, "%s.attention.key_length", c->arch->name);
+    if ((st = weft_config_number(c, name, 1, 1 << 14, &has_k, &k)))
+        return st;
+    snprintf(name, sizeof name, "%s.attention.value_length", c->arch->name);
+    if ((st = weft_config_number(c, name, 1, 1 << 14, &has_v, &v)))
+        return st;
+    if (has_k)
+        h->head_dim = (int32_t)k;
+    if (has_v)
+        h->latent.dim_v = (int32_t)v;
+    return WEFT_OK;
+}
+
 /* A head's width: folders give its two parts, files the whole, and the turning part beside. */
 static weft_status read_latent_head(const weft_config *c, weft_hparams *h) {
     weft_status st;
@@ -261,9 +282,11 @@ static weft_status read_latent_head(const weft_config *c, weft_hparams *h) {
         h->head_dim = plain + n_rot;
         h->rope.n_rot = h->rope_local.n_rot = n_rot;
     }
+    if (c->spelling == WEFT_SPELL_GGUF && (st = read_older_head(c, h)))
+        return st;
     if (h->head_dim <= n_rot)
         return misfit(c, WEFT_KEY_HEAD_DIM, "leaves nothing that does not turn");
-    return weft_config_i32(c, WEFT_KEY_LATENT_V, true, 1, 1 << 14, &h->latent.dim_v);
+    return weft_config_i32(c, WEFT_KEY_LATENT_V, !h->latent.dim_v, 1, 1 << 14, &h->latent.dim_v);
 }
 
 weft_status weft_read_latent(const weft_config *c, weft_hparams *h) {

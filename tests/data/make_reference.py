@@ -35,7 +35,7 @@ MODELS = {
         max_position_embeddings=256, tie_word_embeddings=False), 0.1),
     "deepseek-v2-lite": ("DeepseekV2ForCausalLM", "DeepseekV2Config", dict(
         hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
-        q_lora_rank=None, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12,
+        q_lora_rank=None, kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12,
         n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=16,
         first_k_dense_replace=1, n_group=4, topk_group=2, topk_method="group_limited_greedy",
         norm_topk_prob=False, routed_scaling_factor=2.0, max_position_embeddings=256,
@@ -60,6 +60,8 @@ def make_model(class_name, config_name, arguments, std, seed):
                 p.add_(torch.randn_like(p) * 0.1)
             elif name.endswith("bias"):
                 p.normal_(0, 0.5)
+            if "kv_b_proj" in name: # what q8_0 holds exactly
+                p.copy_(q8_0(p)[1])
         for name, p in model.named_buffers():
             if "correction" in name:
                 p.normal_(0, 0.1)
@@ -106,10 +108,11 @@ def write_gguf(path, metadata, tensors):
             out.append(struct.pack("<If", 6, value))
     at, data = 0, []
     for name, t in tensors.items():
-        raw = t.contiguous().float().numpy().tobytes()
+        block = name.endswith("attn_kv_b.weight")
+        raw = q8_0(t)[0] if block else t.contiguous().float().numpy().tobytes()
         out += [string(name), struct.pack("<I", t.dim()),
                 b"".join(struct.pack("<Q", n) for n in reversed(t.shape)),
-                struct.pack("<IQ", 0, at)]
+                struct.pack("<IQ", 8 if block else 0, at)]
         pad = -len(raw) % 32
         data.append(raw + b"\0" * pad)
         at += len(raw) + pad
@@ -142,7 +145,64 @@ def mamba_gguf(model, path):
         "mamba.attention.layer_norm_rms_epsilon": c.layer_norm_epsilon}, tensors)
 
 
-GGUF = {"mamba": mamba_gguf}
+def q8_0(t):
+    """Rows in blocks of 32: an f16 scale, then 32 int8; and what they stand for."""
+    x = t.float().reshape(-1, 32)
+    d = (x.abs().amax(-1, keepdim=True) / 127).half()
+    q = torch.where(d > 0, x / d.float(), torch.zeros(1)).round().clamp(-127, 127).to(torch.int8)
+    raw = b"".join(s.numpy().tobytes() + b.numpy().tobytes() for s, b in zip(d, q))
+    return raw, (q.float() * d.float()).reshape(t.shape)
+
+
+def deepseek_gguf(model, path):
+    """As files were before keys' and values' matrices were stored apart; the fused one in q8_0."""
+    c, w = model.config, model.state_dict()
+    names = {"input_layernorm.weight": "attn_norm.weight",
+             "self_attn.q_proj.weight": "attn_q.weight",
+             "self_attn.kv_a_proj_with_mqa.weight": "attn_kv_a_mqa.weight",
+             "self_attn.kv_a_layernorm.weight": "attn_kv_a_norm.weight",
+             "self_attn.kv_b_proj.weight": "attn_kv_b.weight",
+             "self_attn.o_proj.weight": "attn_output.weight",
+             "post_attention_layernorm.weight": "ffn_norm.weight",
+             "mlp.gate.weight": "ffn_gate_inp.weight"}
+    for part in ("gate", "up", "down"):
+        names[f"mlp.{part}_proj.weight"] = f"ffn_{part}.weight"
+        names[f"mlp.shared_experts.{part}_proj.weight"] = f"ffn_{part}_shexp.weight"
+    tensors = {"token_embd.weight": w["model.embed_tokens.weight"],
+               "output_norm.weight": w["model.norm.weight"], "output.weight": w["lm_head.weight"]}
+    for i in range(c.num_hidden_layers):
+        layer = f"model.layers.{i}."
+        for hf, gguf in names.items():
+            if layer + hf in w:
+                tensors[f"blk.{i}.{gguf}"] = w[layer + hf]
+        if layer + "mlp.experts.gate_up_proj" in w:
+            gate, up = w[layer + "mlp.experts.gate_up_proj"].chunk(2, dim=1)
+            tensors[f"blk.{i}.ffn_gate_exps.weight"] = gate
+            tensors[f"blk.{i}.ffn_up_exps.weight"] = up
+            tensors[f"blk.{i}.ffn_down_exps.weight"] = w[layer + "mlp.experts.down_proj"]
+    p = "deepseek2."
+    write_gguf(path, {
+        "general.architecture": "deepseek2", p + "block_count": c.num_hidden_layers,
+        p + "context_length": 256, p + "embedding_length": c.hidden_size,
+        p + "feed_forward_length": c.intermediate_size,
+        p + "attention.head_count": c.num_attention_heads,
+        p + "attention.head_count_kv": c.num_attention_heads,
+        p + "attention.layer_norm_rms_epsilon": c.rms_norm_eps,
+        p + "attention.key_length": c.qk_nope_head_dim + c.qk_rope_head_dim,
+        p + "attention.value_length": c.v_head_dim, p + "attention.kv_lora_rank": c.kv_lora_rank,
+        p + "leading_dense_block_count": c.first_k_dense_replace,
+        p + "expert_count": c.n_routed_experts, p + "expert_used_count": c.num_experts_per_tok,
+        p + "expert_shared_count": c.n_shared_experts,
+        p + "expert_feed_forward_length": c.moe_intermediate_size,
+        p + "expert_group_count": c.n_group, p + "expert_group_used_count": c.topk_group,
+        p + "expert_weights_scale": float(c.routed_scaling_factor),
+        p + "rope.dimension_count": c.qk_rope_head_dim, p + "rope.freq_base": 10000.0,
+        p + "rope.scaling.type": "yarn", p + "rope.scaling.factor": 4.0,
+        p + "rope.scaling.original_context_length": 64,
+        p + "rope.scaling.yarn_log_multiplier": 0.0707}, tensors)
+
+
+GGUF = {"mamba": mamba_gguf, "deepseek-v2-lite": deepseek_gguf}
 
 
 def write(name):
