@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <weft/grammar.h>
 #include <weft/model.h>
 #include <weft/sampler.h>
 #include <weft/status.h>
@@ -78,18 +79,34 @@ WEFT_API void weft_session_cancel(weft_session *session);
 /* ---- Generating text ---- */
 
 typedef enum weft_stop_reason {
-    WEFT_STOP_LENGTH,   /* max_tokens */
-    WEFT_STOP_END,      /* EOS or end of turn */
-    WEFT_STOP_STRING,   /* a stop string */
-    WEFT_STOP_CONTEXT,  /* the context is full */
-    WEFT_STOP_CALLBACK, /* the callback returned false */
-    WEFT_STOP_CANCELLED /* weft_session_cancel */
+    WEFT_STOP_LENGTH,    /* max_tokens */
+    WEFT_STOP_END,       /* EOS or end of turn */
+    WEFT_STOP_STRING,    /* a stop string */
+    WEFT_STOP_CONTEXT,   /* the context is full */
+    WEFT_STOP_CALLBACK,  /* the callback returned false */
+    WEFT_STOP_CANCELLED, /* weft_session_cancel */
+    WEFT_STOP_TOKEN      /* one of stop_tokens */
 } weft_stop_reason;
 
 /* A piece of text, whole UTF-8 sequences, not NUL-terminated, valid during the call; n_bytes may be
  * 0 (text held back). `token` is the token just chosen, -1 for what is released at the end. False
  * stops the generation. */
 typedef bool (*weft_text_fn)(void *ctx, int32_t token, const char *text, size_t n_bytes);
+
+/* A token that was chosen: its own bytes (which may be a part of a character), its log-probability,
+ * and the most probable tokens at its place, by the logits as the model gave them. Valid during the
+ * call. */
+typedef struct weft_token_info {
+    int32_t token;
+    const char *text; /* [n_bytes], not NUL-terminated */
+    size_t n_bytes;
+    float logprob;
+    const weft_logprob *top; /* [n_top], best first */
+    size_t n_top;
+} weft_token_info;
+
+/* Called before weft_text_fn for the same token, also for one that ends the text. */
+typedef void (*weft_token_fn)(void *ctx, const weft_token_info *info);
 
 typedef struct weft_generate_options {
     int32_t max_tokens;       /* < 0: until something else ends it */
@@ -100,6 +117,21 @@ typedef struct weft_generate_options {
     bool context_shift; /* a full context drops its oldest part after `n_keep` and re-evaluates */
     int32_t n_keep;     /* positions that a shift keeps at the front */
     bool show_special;
+
+    int32_t min_tokens;         /* before so many, neither EOS nor a stop token is chosen */
+    bool ban_eos;               /* EOS and end of turn are never chosen */
+    const int32_t *stop_tokens; /* [n_stop_tokens] end the text, not part of it; may be NULL */
+    size_t n_stop_tokens;
+    weft_grammar *grammar;  /* of the same vocabulary; set back at the beginning. NULL: any text */
+    weft_token_fn on_token; /* called with the `ctx` of the call; NULL: none */
+    int32_t n_top;          /* alternatives for on_token, 0 … 1000 */
+    /* Guessed tokens are evaluated along with the one that is certain, and count where they are
+     * what is chosen then: the text is the same, bit for bit, sampled ones included. How many are
+     * guessed follows what it gains. */
+    int32_t lookup; /* at most so many, from where the text repeats itself; 0: none, at most 15 */
+    weft_session
+        *draft;      /* of a smaller model with the same vocabulary, which guesses; NULL: none */
+    int32_t n_draft; /* at most so many; 0: 8 */
 } weft_generate_options;
 
 WEFT_API weft_generate_options weft_generate_options_default(void);
@@ -110,12 +142,14 @@ typedef struct weft_generate_result {
     int32_t n_cached; /* of these, found in the cache and not evaluated again */
     int32_t n_generated;
     double prompt_seconds, generate_seconds;
+    int32_t n_guessed, n_right; /* tokens of lookup and draft that were evaluated; right ones */
+    double grammar_seconds;     /* spent on masks, within generate_seconds */
 } weft_generate_result;
 
 /* Makes the session's text equal to prompt [n_prompt] (keeping what the cache shares with it), then
  * generates. `sampler` may be NULL: greedy; it is told the prompt and every token. `result` may be
  * NULL. A prompt that does not fit is WEFT_E_CACHE_FULL unless context_shift; an empty one is
- * WEFT_E_ARGUMENT. */
+ * WEFT_E_ARGUMENT. With a grammar the text also ends (WEFT_STOP_END) where nothing can follow. */
 WEFT_API weft_status weft_generate(weft_session *session, const int32_t *prompt, size_t n_prompt,
                                    weft_sampler *sampler, const weft_generate_options *options,
                                    weft_text_fn on_text, void *ctx, weft_generate_result *result);

@@ -1,10 +1,13 @@
 /* The generator: makes a session's text equal to a prompt, reusing what the cache shares with it,
  * then chooses, shows and evaluates one token after the other. */
+#include "engine/constrain.h"
 #include "engine/impl.h"
+#include "engine/speculate.h"
 #include "engine/stops.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/detail.h"
+#include "model/sampler_impl.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,6 +15,7 @@
 #define KEEP_DEFAULT WEFT_CACHE_BLOCK
 #define REPLACED_BYTES 3 /* U+FFFD, for a byte that cannot be UTF-8 */
 #define FINISH_BYTES 24
+#define TOP_MAX 1000
 
 typedef struct generation {
     weft_session *session;
@@ -20,6 +24,9 @@ typedef struct generation {
     weft_generate_options options;
     weft_text_fn on_text;
     void *ctx;
+    weft_constraint constraint;
+    weft_speculator speculator;
+    weft_logprob *top; /* [n_top] */
     weft_detok detok;
     weft_stops stops;
     char *piece; /* [room] of the detokeniser */
@@ -43,8 +50,15 @@ static weft_status check(const weft_session *s, const int32_t *prompt, size_t n_
     if (o->n_stops > 0 && !s->model->tokenizer)
         return weft_fail(WEFT_E_ARGUMENT,
                          "weft_generate: stop strings need a model with a tokeniser");
-    if (o->n_keep < 0)
-        return weft_fail(WEFT_E_ARGUMENT, "weft_generate: n_keep is %d", o->n_keep);
+    if (o->n_keep < 0 || o->n_top < 0 || o->n_top > TOP_MAX)
+        return weft_fail(WEFT_E_ARGUMENT, "weft_generate: n_keep is %d, n_top is %d", o->n_keep,
+                         o->n_top);
+    if (o->n_stop_tokens > 0 && !o->stop_tokens)
+        return weft_fail(WEFT_E_NULL, "weft_generate: stop_tokens is NULL, n_stop_tokens is %zu",
+                         o->n_stop_tokens);
+    if (o->grammar && !s->model->tokenizer)
+        return weft_fail(WEFT_E_ARGUMENT,
+                         "weft_generate: a grammar needs a model with a tokeniser");
     if (n_prompt > (size_t)s->n_context && !o->context_shift)
         return weft_fail(WEFT_E_CACHE_FULL,
                          "the prompt of %zu tokens does not fit into a context of %d", n_prompt,
@@ -52,6 +66,32 @@ static weft_status check(const weft_session *s, const int32_t *prompt, size_t n_
     if (n_prompt > INT32_MAX)
         return weft_fail(WEFT_E_RANGE, "weft_generate: a prompt of %zu tokens", n_prompt);
     return weft_session_check_ids(s, prompt, n_prompt);
+}
+
+/* Rows of the output beyond the tokeniser's ids have no meaning. */
+static size_t n_choices(const generation *g) {
+    size_t n = (size_t)g->session->n_vocab;
+    size_t known = g->tokenizer ? (size_t)weft_tokenizer_n_tokens(g->tokenizer) : n;
+    return known < n ? known : n;
+}
+
+/* What chooses: masks, guesses, the sampler's own mask within ours. */
+static weft_status begin_choosing(generation *g, const weft_allocator *a) {
+    weft_status status =
+        weft_constraint_init(&g->constraint, a, g->tokenizer, &g->options, n_choices(g));
+    if (!status)
+        status = weft_speculator_init(&g->speculator, g->session, &g->options);
+    if (!status && g->options.n_top > 0) {
+        g->top = weft_alloc(a, weft_size_of((size_t)g->options.n_top, sizeof *g->top));
+        if (!g->top)
+            status = weft_fail(WEFT_E_MEMORY, "weft_generate: out of memory");
+    }
+    if (!status && g->sampler) {
+        g->constraint.outer = g->sampler->mask;
+        g->constraint.outer_ctx = g->sampler->mask_ctx;
+        weft_sampler_set_mask(g->sampler, weft_constraint_mask, &g->constraint);
+    }
+    return status;
 }
 
 static weft_status begin(generation *g) {
@@ -70,11 +110,18 @@ static weft_status begin(generation *g) {
         g->scratch = weft_alloc(a, (size_t)g->session->n_context * sizeof *g->scratch);
     if (!g->piece || (shifts && !g->scratch))
         return weft_fail(WEFT_E_MEMORY, "weft_generate: out of memory");
-    return WEFT_OK;
+    return begin_choosing(g, a);
 }
 
 static void end(generation *g) {
     const weft_allocator *a = &g->session->model->engine->allocator;
+    if (g->sampler && g->sampler->mask == weft_constraint_mask &&
+        g->sampler->mask_ctx == &g->constraint)
+        weft_sampler_set_mask(g->sampler, g->constraint.outer, g->constraint.outer_ctx);
+    weft_constraint_free(&g->constraint);
+    if (g->speculator.session)
+        weft_speculator_free(&g->speculator);
+    weft_dealloc(a, g->top, g->top ? (size_t)g->options.n_top * sizeof *g->top : 0);
     weft_stops_free(&g->stops);
     weft_dealloc(a, g->piece, g->room);
     weft_dealloc(a, g->scratch, (size_t)g->session->n_context * sizeof *g->scratch);
@@ -147,28 +194,47 @@ static weft_status take_prompt(generation *g, const int32_t *prompt, size_t n) {
 
 /* ---- One token ---- */
 
-static weft_status greedy(const float *logits, size_t n, int32_t *token) {
+static weft_status greedy(generation *g, const float *logits, size_t n, int32_t *token) {
+    const uint64_t *bits;
+    weft_status status = weft_constraint_mask(&g->constraint, n, &bits);
+    if (status)
+        return status;
     float best = -INFINITY;
     *token = -1;
     for (size_t i = 0; i < n; i++)
-        if (logits[i] > best) { /* false for NaN; ties stay with the lowest id */
-            best = logits[i];
+        if (logits[i] > best && (!bits || bits[i / 64] >> (i % 64) & 1)) {
+            best = logits[i]; /* not for NaN; ties stay with the lowest id */
             *token = (int32_t)i;
         }
     return *token < 0 ? weft_fail(WEFT_E_NO_CANDIDATES, "no logit is a number above -inf")
                       : WEFT_OK;
 }
 
+/* Tells of a token, before its text. */
+static weft_status tell(generation *g, const float *logits, size_t n, int32_t token) {
+    weft_token_info info = {.token = token, .top = g->top, .text = ""};
+    weft_status status = weft_logprobs(logits, n, token, &info.logprob, g->top,
+                                       (size_t)g->options.n_top, &info.n_top);
+    if (status)
+        return status;
+    if (g->tokenizer)
+        weft_token_bytes(g->tokenizer, token, true, &info.text, &info.n_bytes);
+    g->options.on_token(g->ctx, &info);
+    return WEFT_OK;
+}
+
 static weft_status choose(generation *g, int32_t *token) {
-    const weft_session *s = g->session;
-    size_t n = (size_t)s->n_vocab;
-    /* Rows of the output beyond the tokeniser's ids have no meaning. */
-    if (g->tokenizer && (size_t)weft_tokenizer_n_tokens(g->tokenizer) < n)
-        n = (size_t)weft_tokenizer_n_tokens(g->tokenizer);
-    if (!g->sampler)
-        return greedy(s->logits, n, token);
-    weft_status status = weft_sampler_choose(g->sampler, s->logits, n, token);
-    return status ? status : weft_sampler_accept(g->sampler, *token);
+    size_t n = n_choices(g);
+    const float *logits = weft_speculator_logits(&g->speculator);
+    weft_status status = g->sampler ? weft_sampler_choose(g->sampler, logits, n, token)
+                                    : greedy(g, logits, n, token);
+    if (!status && g->sampler)
+        status = weft_sampler_accept(g->sampler, *token);
+    if (!status)
+        status = weft_constraint_accept(&g->constraint, *token);
+    if (!status && g->options.on_token)
+        status = tell(g, logits, n, *token);
+    return status;
 }
 
 /* Text of the detokeniser through the stop strings to the callback. */
@@ -211,9 +277,7 @@ static bool is_end(const generation *g, int32_t token) {
 
 /* Puts the chosen token into the cache, for the logits of the next. */
 static weft_status evaluate(generation *g, int32_t token) {
-    weft_status status = WEFT_E_CACHE_FULL;
-    if (weft_session_room(g->session) > 0)
-        status = weft_session_eval(g->session, &token, 1);
+    weft_status status = weft_speculator_advance(&g->speculator, token);
     if (status == WEFT_E_CACHE_FULL && g->scratch && g->session->n_past == g->session->n_context)
         status = shift(g, token);
     if (status == WEFT_E_CACHE_FULL || status == WEFT_E_CANCELLED) {
@@ -228,12 +292,16 @@ static weft_status one_token(generation *g) {
         stop(g, WEFT_STOP_CANCELLED);
         return WEFT_OK;
     }
+    if (weft_constraint_is_over(&g->constraint)) {
+        stop(g, WEFT_STOP_END);
+        return WEFT_OK;
+    }
     int32_t token;
     weft_status status = choose(g, &token);
     if (status)
         return status;
-    if (is_end(g, token)) {
-        stop(g, WEFT_STOP_END);
+    if (is_end(g, token) || weft_constraint_stops(&g->constraint, token)) {
+        stop(g, is_end(g, token) ? WEFT_STOP_END : WEFT_STOP_TOKEN);
         return WEFT_OK;
     }
     g->result.n_generated++;
@@ -259,7 +327,12 @@ static weft_status generate(generation *g, const int32_t *prompt, size_t n_promp
         stop(g, WEFT_STOP_LENGTH);
     while (!status && !g->over)
         status = one_token(g);
+    weft_status settled = weft_speculator_settle(&g->speculator);
+    status = status ? status : settled;
     g->result.generate_seconds = weft_clock_seconds() - first;
+    g->result.n_guessed = g->speculator.n_guessed;
+    g->result.n_right = g->speculator.n_right;
+    g->result.grammar_seconds = g->constraint.seconds;
     if (!status)
         show_rest(g);
     return status;

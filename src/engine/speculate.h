@@ -1,0 +1,39 @@
+/* Speculative decoding (Leviathan et al. 2023, with the guesses taken as certain): guessed tokens
+ * are evaluated in one step with the token that was chosen, and each row of logits is used as long
+ * as what is chosen from it is the next guess. What is chosen, and the random numbers it takes, are
+ * the same as without. */
+#ifndef WEFT_ENGINE_SPECULATE_H
+#define WEFT_ENGINE_SPECULATE_H
+
+#include "engine/speculate_gain.h"
+#include "engine/impl.h"
+
+typedef struct weft_speculator {
+    weft_session *session;
+    weft_session *draft; /* NULL: none */
+    int32_t lookup, n_draft;
+    float *rows;   /* [WEFT_GUESSES_MAX + 1, n_vocab] of the last step with guesses */
+    int32_t *text; /* [n_context + 1] room for the draft's text */
+    int32_t tokens[WEFT_GUESSES_MAX + 1]; /* the chosen one, then the guesses */
+    size_t n_guesses, at;                 /* of these, so many were right so far */
+    int32_t base;                         /* the session's positions before that step */
+    weft_gain gain;
+    int32_t kind;                    /* of the guesses */
+    int32_t expected, expected_kind; /* the first token of the last lookup; -1: none */
+    int32_t n_guessed, n_right;
+} weft_speculator;
+
+/* Neither lookup nor draft: all calls evaluate as usual. WEFT_E_MEMORY, WEFT_E_ARGUMENT. */
+weft_status weft_speculator_init(weft_speculator *g, weft_session *session,
+                                 const weft_generate_options *options);
+void weft_speculator_free(weft_speculator *g);
+
+/* Puts the chosen token into the text. Errors are those of weft_session_eval, and leave the session
+ * with the text that was chosen before. */
+weft_status weft_speculator_advance(weft_speculator *g, int32_t token);
+/* The logits for the next choice [n_vocab]. */
+const float *weft_speculator_logits(const weft_speculator *g);
+/* Takes guesses that were not chosen out of the session, so that it holds the text alone. */
+weft_status weft_speculator_settle(weft_speculator *g);
+
+#endif
