@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#define N_STEPS ((size_t)1 << 15)
 #define MAX_PLACES ((size_t)1 << 16) /* of one configuration */
 #define MAX_CALLS ((size_t)1 << 18)  /* of one step, told apart only when they are made */
 
@@ -29,7 +28,7 @@ weft_status weft_machine_init(weft_machine *m, const weft_allocator *a, const we
     m->a = *a;
     m->nfa = nfa;
     m->n_seen = 1024;
-    m->steps = weft_alloc_zeroed(a, N_STEPS * sizeof *m->steps);
+    m->steps = weft_alloc_zeroed(a, WEFT_MACHINE_STEPS * sizeof *m->steps);
     m->seen = weft_alloc(a, m->n_seen * sizeof *m->seen);
     m->seen_at = weft_alloc_zeroed(a, m->n_seen * sizeof *m->seen_at);
     if (!m->steps || !m->seen || !m->seen_at || !weft_sets_init(&m->configs, a) ||
@@ -44,7 +43,7 @@ void weft_machine_free(weft_machine *m) {
     const weft_allocator *a = &m->a;
     if (!a->alloc)
         return;
-    weft_dealloc(a, m->steps, m->steps ? N_STEPS * sizeof *m->steps : 0);
+    weft_dealloc(a, m->steps, m->steps ? WEFT_MACHINE_STEPS * sizeof *m->steps : 0);
     weft_dealloc(a, m->seen, m->seen ? m->n_seen * sizeof *m->seen : 0);
     weft_dealloc(a, m->seen_at, m->seen_at ? m->n_seen * sizeof *m->seen_at : 0);
     weft_dealloc(a, m->stack.items, m->stack.room * sizeof *m->stack.items);
@@ -331,13 +330,9 @@ uint32_t weft_machine_at_bottom(weft_machine *m, const weft_place *places, size_
     return finish_step(m);
 }
 
-uint32_t weft_machine_step(weft_machine *m, uint32_t config, uint8_t byte) {
+uint32_t weft_machine_make_step(weft_machine *m, uint32_t config, uint8_t byte) {
     if (config == 0 || m->status)
         return 0;
-    uint32_t key = config << 8 | byte; /* MAX_BYTES keeps the numbers below 2^24 */
-    uint64_t *slot = &m->steps[mix(key) & (N_STEPS - 1)];
-    if ((uint32_t)(*slot >> 32) == key)
-        return (uint32_t)*slot;
     begin_step(m);
     const weft_set *set = &m->configs.sets[config];
     for (uint32_t i = 0; i < set->n; i++) {
@@ -347,8 +342,8 @@ uint32_t weft_machine_step(weft_machine *m, uint32_t config, uint8_t byte) {
             go(m, s->a, p.node);
     }
     uint32_t next = finish_step(m);
-    if (!m->status)
-        *slot = (uint64_t)key << 32 | next;
+    if (!m->status) /* MAX_BYTES keeps the numbers below 2^24 */
+        *weft_machine_slot(m, config, byte) = (uint64_t)(config << 8 | byte) << 32 | next;
     return next;
 }
 
@@ -404,6 +399,6 @@ uint32_t weft_machine_collect(weft_machine *m, uint32_t config) {
     weft_sets_free(&m->nodes, &m->a);
     m->configs = configs;
     m->nodes = nodes;
-    memset(m->steps, 0, N_STEPS * sizeof *m->steps);
+    memset(m->steps, 0, WEFT_MACHINE_STEPS * sizeof *m->steps);
     return kept;
 }

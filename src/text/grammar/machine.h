@@ -57,6 +57,7 @@ typedef struct weft_machine {
     weft_status status; /* sticky; the detail belongs to it */
 } weft_machine;
 
+#define WEFT_MACHINE_STEPS ((size_t)1 << 16)
 #define WEFT_MACHINE_MAX_BYTES ((size_t)64 << 20)
 
 weft_status weft_machine_init(weft_machine *m, const weft_allocator *a, const weft_nfa *nfa);
@@ -64,12 +65,25 @@ void weft_machine_free(weft_machine *m);
 
 /* Where a text begins. */
 uint32_t weft_machine_begin(weft_machine *m, uint32_t rule);
-/* After one byte more; 0: no text goes on like this (or the status is set). */
-uint32_t weft_machine_step(weft_machine *m, uint32_t config, uint8_t byte);
+uint32_t weft_machine_make_step(weft_machine *m, uint32_t config, uint8_t byte);
 /* The configuration of the places that a stack node returns to. */
 uint32_t weft_machine_return(weft_machine *m, uint32_t node);
 /* The configuration of given states at the bottom. */
 uint32_t weft_machine_at_bottom(weft_machine *m, const weft_place *places, size_t n);
+
+/* Where a step is remembered: those of one configuration lie together. */
+static inline uint64_t *weft_machine_slot(weft_machine *m, uint32_t config, uint8_t byte) {
+    uint32_t block = config * UINT32_C(0x9e3779b1) >> 24;
+    return &m->steps[block << 8 | byte];
+}
+
+/* After one byte more; 0: no text goes on like this (or the status is set). */
+static inline uint32_t weft_machine_step(weft_machine *m, uint32_t config, uint8_t byte) {
+    uint64_t slot = *weft_machine_slot(m, config, byte);
+    if (slot >> 32 == (uint64_t)(config << 8 | byte) && config)
+        return (uint32_t)slot;
+    return weft_machine_make_step(m, config, byte);
+}
 
 static inline const weft_place *weft_machine_places(const weft_machine *m, uint32_t config,
                                                     size_t *n) {
