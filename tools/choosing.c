@@ -10,28 +10,24 @@
 #define LOOKUP 15 /* the library finds out how many of these pay */
 
 const char tool_choosing_help[] =
-    "Sampling\n"
-    "  -s SEED             the same seed gives the same text\n"
+    "What is chosen (docs/sampling.md has definitions)\n"
+    "  -s SEED               the same seed gives the same text\n"
     "  --temp T  --top-k K  --top-p P  --min-p P   (0.8, 40, 0.95, 0.05); --temp 0: greedy\n"
-    "  --repeat-penalty R  --presence-penalty P  --frequency-penalty P  over --repeat-last-n N "
-    "(64)\n"
     "  --typical-p P  --top-n-sigma N  --xtc-probability P  --xtc-threshold T\n"
+    "  --repeat-penalty R  --presence-penalty P  --frequency-penalty P   over the last\n"
+    "  --repeat-last-n N     tokens (64; -1: all)\n"
     "  --dynatemp-range R  --dynatemp-exponent E   a temperature that follows the entropy\n"
-    "  --dry-multiplier M  --dry-base B  --dry-allowed-length N  --dry-last-n N  --dry-breaker "
-    "TEXT\n"
+    "  --dry-multiplier M  --dry-base B  --dry-allowed-length N  --dry-last-n N\n"
+    "  --dry-breaker TEXT    ends a repetition; may be given many times\n"
     "  --mirostat 1|2  --mirostat-tau T  --mirostat-eta E\n"
-    "  --samplers CHAIN    steps in their order (default \"" WEFT_SAMPLER_CHAIN "\")\n"
-    "  --logit-bias ID=B   adds B to a token's logit; B may be -inf\n"
-    "Ends\n"
-    "  --stop TEXT         ends before TEXT; may be given many times\n"
-    "  --stop-token ID     ends at a token, by its number or its spelling; likewise\n"
-    "  --min-tokens N      not before N tokens; --ban-eos: the model never ends it\n"
-    "  --ignore-eos        go on after the model has ended its text\n"
-    "Form and speed\n"
-    "  --json-schema FILE  a JSON value that validates; also the schema itself\n"
-    "  --grammar FILE      a text of a GBNF grammar\n"
-    "  --regex R           a text that matches R as a whole\n"
-    "  --lookup            guess what repeats the text so far: the same text, sooner\n";
+    "  --samplers CHAIN      steps in their order; default\n"
+    "      \"" WEFT_SAMPLER_CHAIN "\"\n"
+    "  --logit-bias ID=B     adds B to a token's logit; B may be -inf; the token by its number or\n"
+    "                        spelling; may be given many times\n"
+    "Where the text ends\n"
+    "  --stop TEXT  --stop-token ID   before TEXT; at a token; both may be given many times\n"
+    "  --min-tokens N        not before N tokens\n"
+    "  --ban-eos             the model never ends it; --ignore-eos: it does, and goes on\n";
 
 tool_choosing tool_choosing_default(void) {
     return (tool_choosing){.sampler = weft_sampler_options_default()};

@@ -10,36 +10,37 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char help_begin[] =
+static const char help[] =
     "Usage: weft run [-m MODEL] [-p TEXT | -f FILE | < FILE] [options]\n"
     "Generates text. stdout carries the text alone, as it comes.\n"
-    "  -m MODEL            GGUF file, folder or known name (default: " TOOL_DEFAULT_MODEL ")\n"
-    "  -p TEXT  -f FILE    the prompt; else all of stdin\n"
-    "  -n N                at most N tokens (default 512; -1: until the model ends)\n"
-    "  -c N                context, in tokens (default: the model's, at most 4096)\n"
-    "  -t N                threads (default: physical cores)\n"
-    "  --system TEXT       system message of the chat template\n"
-    "  --no-template       the prompt as it is, also for chat models\n"
-    "  --context-shift     when the context is full, drop its oldest part and go on\n"
-    "  --prompt-cache FILE keeps the text in FILE: only what is new is evaluated next time\n"
-    "  --cache-type TYPE   f16 (default), f32, bf16 or q8_0\n"
-    "  --reproducible      the same bits on every machine; --float: a checking path\n"
-    "  --cpu NAME          highest variant of the kernels: scalar, avx2, avx512, vnni …\n"
-    "  --pre NAME          pre-tokeniser, for a file that names an unknown one\n"
-    "  --stats             timings on stderr\n"
-    "  --json              an object at the end instead of the text; --stream: one a token as "
-    "well\n"
-    "  --logprobs N        with --json: log-probabilities, and of the N most probable tokens\n";
-static const char help_end[] = "  --draft MODEL       guess with a smaller model of the same "
-                               "vocabulary; --draft-tokens N (8)\n"
-                               "Ctrl-C ends the text (exit status 130).\n"
-                               "Example: weft run -p \"Why is the sky blue?\" -n 100 -s 1\n";
+    "  -m MODEL             GGUF file, folder or known name (default: " TOOL_DEFAULT_MODEL ")\n"
+    "  -p TEXT  -f FILE     the prompt; else all of stdin\n"
+    "  -n N  -c N  -t N     at most N tokens (512; -1: no limit); context; threads\n"
+    "  -s SEED  --temp T    the same seed gives the same text; T 0 is greedy (default 0.8)\n"
+    "  --stop TEXT          ends before TEXT; may be given many times\n"
+    "  --help-sampling      all options of sampling: top-k, penalties, biases, ends, chains\n"
+    "  --json-schema FILE   a JSON value that validates; also the schema itself in place of FILE\n"
+    "  --grammar FILE  --regex R       a text of a GBNF grammar; one that R matches as a whole\n"
+    "  --lookup  --draft MODEL         guess: repetitions, with a small model; the same text "
+    "sooner\n"
+    "  --system TEXT  --no-template    system message; the prompt as it is, also for chat models\n"
+    "  --prompt-cache FILE  keeps the text: only what is new is evaluated the next time\n"
+    "  --context-shift      when the context is full, drop its oldest part and go on\n"
+    "  --json  --stream     a JSON object instead of the text; and one for each token\n"
+    "  --logprobs N         with --json: log-probabilities, also of the N most probable tokens\n"
+    "  --cache-type TYPE    f16 (default), f32, bf16 or q8_0\n"
+    "  --reproducible       the same bits on every machine; --float: a checking path\n"
+    "  --cpu NAME           highest variant of the kernels: scalar, avx2, avx512, vnni …\n"
+    "  --pre NAME           pre-tokeniser, for a file that names an unknown one\n"
+    "  --stats              timings on stderr\n"
+    "Ctrl-C ends the text (exit status 130).\n"
+    "Example: weft run -p \"Why is the sky blue?\" -n 100 -s 1\n";
 
 typedef struct run_options {
     tool_engine engine;
     const char *model, *prompt, *file, *system, *cache_type, *pre, *prompt_cache, *draft;
     int32_t n, context, logprobs, n_draft;
-    bool no_template, context_shift, stats, json, stream;
+    bool no_template, context_shift, stats, json, stream, help_sampling;
     tool_choosing choosing;
 } run_options;
 
@@ -74,17 +75,18 @@ static int parse(int argc, char **argv, run_options *o) {
         {0, "cache-type", TOOL_STRING, &o->cache_type, 0, 0},
         {0, "pre", TOOL_STRING, &o->pre, 0, 0},
         {0, "stats", TOOL_FLAG, &o->stats, 0, 0},
+        {0, "help-sampling", TOOL_FLAG, &o->help_sampling, 0, 0},
         {0, "json", TOOL_FLAG, &o->json, 0, 0},
         {0, "stream", TOOL_FLAG, &o->stream, 0, 0},
         {0, "logprobs", TOOL_I32, &o->logprobs, 0, 1000},
         {0, "draft", TOOL_STRING, &o->draft, 0, 0},
         {0, "draft-tokens", TOOL_I32, &o->n_draft, 1, 15},
     };
-    char *help;
-    if (asprintf(&help, "%s%s%s", help_begin, tool_choosing_help, help_end) < 0)
-        return tool_fail("run", "out of memory");
     int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], NULL);
-    free(help);
+    if (code < 0 && o->help_sampling) {
+        tool_write(tool_choosing_help, strlen(tool_choosing_help));
+        return tool_finish(TOOL_DONE);
+    }
     return code >= 0 ? code : check_options(o);
 }
 
