@@ -66,6 +66,60 @@ WEFT_API weft_status weft_chat_render(const weft_chat_template *chat_template,
 WEFT_API void weft_chat_text_free(const weft_chat_template *chat_template, char *text,
                                   size_t n_bytes);
 
+/* ---- Generated text back into parts ---- */
+
+typedef enum weft_chat_part {
+    WEFT_CHAT_CONTENT,   /* text for the user */
+    WEFT_CHAT_REASONING, /* what the model thought before it answered */
+    WEFT_CHAT_TOOL_CALL  /* a whole call */
+} weft_chat_part;
+
+/* A piece of what the model said; all texts are borrowed during the call only. */
+typedef struct weft_chat_delta {
+    weft_chat_part part;
+    const char
+        *text; /* CONTENT, REASONING: the next piece; TOOL_CALL: the arguments, a JSON object */
+    size_t n_bytes;
+    size_t call_index; /* TOOL_CALL: from 0 */
+    const char *name,
+        *id; /* TOOL_CALL: the tool's name; the call's id, where the model gives one */
+    size_t name_bytes, id_bytes;
+} weft_chat_delta;
+
+typedef void (*weft_chat_delta_fn)(void *ctx, const weft_chat_delta *delta);
+
+typedef struct weft_chat_parser weft_chat_parser;
+
+typedef struct weft_chat_parser_options {
+    const char *prompt; /* the rendering that the text goes on from; NULL: unknown. One that ends in
+                           an open mark of reasoning begins with reasoning */
+    size_t prompt_bytes;
+    bool tool_calls;   /* look for calls; else they are content */
+    const char *tools; /* JSON, as for rendering: types of parameters for formats that do not say
+                          what is a string; may be NULL */
+} weft_chat_parser_options;
+
+/* The name of the format in which a template has models call tools: "hermes", "llama3",
+ * "mistral", "deepseek", "harmony", …; "plain" when it has none. Static memory. */
+WEFT_API const char *weft_chat_template_format(const weft_chat_template *chat_template);
+
+/* A parser of one answer in the template's format. Used by one thread at a time. Formats mark calls
+ * with special tokens, so that the text is to be generated with them shown
+ * (weft_generate_options.show_special). Errors: WEFT_E_NULL, WEFT_E_MEMORY, WEFT_E_FORMAT (tools
+ * are no JSON). */
+WEFT_API weft_status weft_chat_parser_create(const weft_chat_template *chat_template,
+                                             const weft_chat_parser_options *options,
+                                             weft_chat_delta_fn on_delta, void *ctx,
+                                             weft_chat_parser **out);
+/* The next piece of text, cut anywhere; what results does not depend on where. Text is held back
+ * only while it may be a mark or is a call; a call is handed out when it is complete. What looks
+ * like a call but is none comes out as content: nothing is lost, but blanks around marks. */
+WEFT_API weft_status weft_chat_parser_feed(weft_chat_parser *parser, const char *text,
+                                           size_t n_bytes);
+/* The answer has ended: what was held back is decided. The parser is then to be freed. */
+WEFT_API weft_status weft_chat_parser_finish(weft_chat_parser *parser);
+WEFT_API void weft_chat_parser_destroy(weft_chat_parser **parser);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@ static weft_engine *engine;
 
 typedef struct counts {
     size_t renderings, refusals, failures;
+    const char *format; /* of tool calls */
 } counts;
 
 static char *read_file(const char *path, size_t *n) {
@@ -107,6 +108,7 @@ static counts check_template(const char *name, const json_t *conversations, cons
         check(t, by_id(conversations, id), json_object_get(special, name), record, what, &c);
     }
     json_decref(expected);
+    c.format = weft_chat_template_format(t);
     weft_chat_template_release(&t);
     return c;
 }
@@ -130,8 +132,8 @@ static char *make_table(size_t *total) {
         *strstr(names[i]->d_name, ".json") = 0;
         counts c = check_template(names[i]->d_name, conversations, special);
         *total += c.renderings + c.refusals + c.failures;
-        at += (size_t)snprintf(table + at, (1 << 16) - at, "| %s | %zu | %zu | %zu |\n",
-                               names[i]->d_name, c.renderings, c.refusals, c.failures);
+        at += (size_t)snprintf(table + at, (1 << 16) - at, "| %s | %zu | %zu | %zu | %s |\n",
+                               names[i]->d_name, c.renderings, c.refusals, c.failures, c.format);
         free(names[i]);
     }
     free(names);
@@ -171,9 +173,9 @@ int main(int argc, char **argv) {
         if (set_up(NULL))
             return 1;
         char *table = make_table(&total);
-        printf(
-            "| template | renderings | refused by the template | errors |\n|---|---|---|---|\n%s",
-            table);
+        printf("| template | renderings | refused by the template | errors | calls |\n"
+               "|---|---|---|---|---|\n%s",
+               table);
         free(table);
         return tear_down(NULL);
     }

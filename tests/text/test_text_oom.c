@@ -1,6 +1,7 @@
 /* With the k-th allocation failing, for every k: an error or success, nothing lost, nothing leaked.
  */
 #include "text/fixture.h"
+#include "text/tokenizer_impl.h"
 
 typedef struct ramp {
     size_t left;  /* allocations that still succeed */
@@ -23,6 +24,50 @@ static void ramp_release(void *ctx, void *p, size_t n) {
     free(p);
 }
 
+static void ignore(void *ctx, const weft_chat_delta *delta) {
+    (void)ctx, (void)delta;
+}
+
+/* Templates that make values of every kind, and answers with calls of several formats. */
+static weft_status render_and_parse(weft_tokenizer *t) {
+    static const char source[] =
+        "<tool_call>{% macro f(a, b=[1, {'k': 2.5}]) %}{{ a | upper }}{{ b | tojson(indent=2) }}"
+        "{{ caller() }}{% endmacro %}{% set ns = namespace(x='') %}{% for m in messages %}"
+        "{% set ns.x = ns.x + m.content[1:] ~ loop.index %}{% set s %}{{ m }}{% endset %}"
+        "{% call f(s | replace('a', 'b')) %}{{ m.items() | list | sort | join(',') }}{% endcall %}"
+        "{% endfor %}{{ ns.x.split(' ') | map('trim') | select | list }}{{ '%s' % ns }}"
+        "{{ range(40) | list | unique | list }}{{ strftime_now('%Y') }}{{ '{}'.format(ns) }}"
+        "{{ ('[1, \"\\\\u00e9\"]' | from_json) }}";
+    static const char *const pieces[] = {
+        "<think>a", "</think>text <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"\\n\"}}",
+        "</tool_call><tool_call>\n<function=g>\n<parameter=x>\n1\n</parameter>\n</function>",
+        "</tool_call>", "rest <tool"};
+    char *out;
+    size_t n;
+    weft_chat_template *chat;
+    weft_chat_parser *p;
+    weft_status status = weft_chat_template_create(t->engine, source, sizeof source - 1, &chat);
+    if (status)
+        return status;
+    weft_chat_input input = {.messages = "[{\"role\": \"user\", \"content\": \"a b\\u00e9\"}]",
+                             .variables = "{\"q\": [1, 2, 3, {}, null, 1e5]}"};
+    status = weft_chat_render(chat, &input, &out, &n);
+    if (status == WEFT_OK)
+        weft_chat_text_free(chat, out, n);
+    weft_chat_parser_options options = {.tool_calls = true};
+    if (status == WEFT_OK)
+        status = weft_chat_parser_create(chat, &options, ignore, NULL, &p);
+    if (status == WEFT_OK) {
+        for (size_t i = 0; i < 5 && status == WEFT_OK; i++)
+            status = weft_chat_parser_feed(p, pieces[i], strlen(pieces[i]));
+        if (status == WEFT_OK)
+            status = weft_chat_parser_finish(p);
+        weft_chat_parser_destroy(&p);
+    }
+    weft_chat_template_release(&chat);
+    return status;
+}
+
 static weft_status use(weft_tokenizer *t) {
     static const char text[] = "a the e\xcc\x81 <|im_end|> \xff\n\n";
     int32_t *ids = NULL;
@@ -37,7 +82,7 @@ static weft_status use(weft_tokenizer *t) {
     status = weft_chat_prompt(t, &hello, 1, true, &prompt, &n);
     if (status == WEFT_OK)
         weft_text_free(t, prompt, n);
-    return status;
+    return status == WEFT_OK ? render_and_parse(t) : status;
 }
 
 static const char chatml[] =
