@@ -186,6 +186,7 @@ static weft_status take_prompt(generation *g, const int32_t *prompt, size_t n) {
     if (!status && states && (size_t)from + 1 < n) {
         status = weft_session_eval(s, prompt + from, n - 1 - (size_t)from);
         from = (int32_t)n - 1;
+        weft_cache_mark(s->cache, s->sequence);
     }
     if (!status && (size_t)from < n)
         status = weft_session_eval(s, prompt + from, n - (size_t)from);

@@ -39,6 +39,8 @@ weft_status weft_cache_sequence_create(weft_cache *cache, int32_t *sequence);
 weft_status weft_cache_sequence_fork(weft_cache *cache, int32_t from, int32_t *sequence);
 void weft_cache_sequence_free(weft_cache *cache, int32_t sequence);
 int32_t weft_cache_length(const weft_cache *cache, int32_t sequence); /* committed positions */
+/* The sequence is likely to come back to where it is now: its state is kept longer than others. */
+void weft_cache_mark(weft_cache *cache, int32_t sequence);
 /* Positions that a sequence could still grow by. */
 int32_t weft_cache_room(const weft_cache *cache, int32_t sequence);
 /* Keeps the first n positions, or where layers have states as many of them as the nearest snapshot

@@ -12,7 +12,7 @@
 /* The states after the first `position` positions of a sequence. */
 typedef struct weft_snapshot {
     int32_t position, slot;
-    bool is_edge; /* the end of a step of several rows, such as a prompt: worth more */
+    bool is_edge; /* the end of a step of several rows, or marked: worth more */
 } weft_snapshot;
 
 /* A list of blocks in order of position. While a step runs, positions [length, length + pending)

@@ -5,7 +5,7 @@
 #include "base/detail.h"
 #include "model/cache_impl.h"
 
-#define EDGE_WORTH 4 /* of the end of a prompt, where texts part more often than elsewhere */
+#define EDGE_WORTH 4 /* of a prompt's pieces, where texts part more often than elsewhere */
 
 int64_t weft_cache_slots_for(int32_t n_sequences) {
     return (int64_t)n_sequences *
@@ -92,6 +92,12 @@ void weft_cache_hold(weft_cache *cache, int32_t sequence) {
     weft_sequence *s = weft_cache_live(cache, sequence, "hold");
     if (s)
         s->held = s->length;
+}
+
+void weft_cache_mark(weft_cache *cache, int32_t sequence) {
+    weft_sequence *s = weft_cache_live(cache, sequence, "mark");
+    if (s)
+        s->now.is_edge = true;
 }
 
 void weft_states_reserve(weft_cache *c, weft_sequence *s) {

@@ -54,6 +54,7 @@ weft_status weft_read_delta_net_tiled(const weft_config *c, weft_hparams *h); /*
 weft_status weft_read_mamba(const weft_config *c, weft_hparams *h);
 weft_status weft_read_mamba2(const weft_config *c, weft_hparams *h);
 weft_status weft_read_short_conv(const weft_config *c, weft_hparams *h);
+weft_status weft_read_short_conv_adjusted(const weft_config *c, weft_hparams *h); /* n_ff as well */
 weft_status weft_read_latent(const weft_config *c, weft_hparams *h);
 weft_status weft_kind_recurrent(const weft_config *c, const weft_hparams *h, int32_t i,
                                 weft_layer_kind *kind);

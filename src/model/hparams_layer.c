@@ -11,11 +11,9 @@ static const struct {
     const char *name;
     weft_layer_kind kind;
 } types[] = {
-    {"full_attention", WEFT_LAYER_GLOBAL},
-    {"sliding_attention", WEFT_LAYER_LOCAL},
-    {"linear_attention", WEFT_LAYER_RECURRENT},
-    {"conv", WEFT_LAYER_RECURRENT},
-    {"mamba", WEFT_LAYER_RECURRENT},
+    {"full_attention", WEFT_LAYER_GLOBAL},   {"attention", WEFT_LAYER_GLOBAL},
+    {"sliding_attention", WEFT_LAYER_LOCAL}, {"linear_attention", WEFT_LAYER_RECURRENT},
+    {"conv", WEFT_LAYER_RECURRENT},          {"mamba", WEFT_LAYER_RECURRENT},
 };
 
 static weft_status kind_of_type(const weft_config *c, const char *name, size_t index, int32_t i,

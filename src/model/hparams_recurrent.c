@@ -159,7 +159,11 @@ weft_status weft_read_short_conv(const weft_config *c, weft_hparams *h) {
     if (h->n_embd > MOST_WIDTH / 3)
         return misfit(c, WEFT_KEY_N_EMBD, "is too large");
     r->n_in = 3 * h->n_embd;
-    weft_status st = weft_config_i32(c, WEFT_KEY_REC_TAPS, true, 1, MOST_TAPS, &r->n_taps);
+    return weft_config_i32(c, WEFT_KEY_REC_TAPS, true, 1, MOST_TAPS, &r->n_taps);
+}
+
+weft_status weft_read_short_conv_adjusted(const weft_config *c, weft_hparams *h) {
+    weft_status st = weft_read_short_conv(c, h);
     return st ? st : adjust_ff(c, h);
 }
 

@@ -45,6 +45,24 @@ MODELS = {
         num_key_value_heads=2, block_auto_adjust_ff_dim=True, block_ffn_dim_multiplier=1.0,
         block_multiple_of=32, conv_L_cache=4, layer_types=["conv", "full_attention", "conv"],
         max_position_embeddings=256, norm_eps=1e-5), 0.1),
+    "lfm2-moe": ("Lfm2MoeForCausalLM", "Lfm2MoeConfig", dict(
+        hidden_size=32, intermediate_size=48, moe_intermediate_size=16, num_hidden_layers=3,
+        num_attention_heads=4, num_key_value_heads=2, conv_L_cache=3, num_dense_layers=1,
+        num_experts=8, num_experts_per_tok=3, layer_types=["conv", "full_attention", "conv"],
+        max_position_embeddings=256), 0.1),
+    "granite-hybrid": ("GraniteMoeHybridForCausalLM", "GraniteMoeHybridConfig", dict(
+        hidden_size=32, intermediate_size=16, shared_intermediate_size=24, num_hidden_layers=3,
+        num_attention_heads=4, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2,
+        layer_types=["linear_attention", "full_attention", "linear_attention"], mamba_n_heads=8,
+        mamba_n_groups=2, mamba_d_state=16, mamba_expand=2, embedding_multiplier=3.0,
+        logits_scaling=2.0, residual_multiplier=0.5, attention_multiplier=0.2,
+        max_position_embeddings=256, tie_word_embeddings=True), 0.1),
+    "granite-hybrid-dense": ("GraniteMoeHybridForCausalLM", "GraniteMoeHybridConfig", dict(
+        hidden_size=32, intermediate_size=24, shared_intermediate_size=24, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, num_local_experts=0, num_experts_per_tok=0,
+        layer_types=["linear_attention", "full_attention"], mamba_n_heads=8,
+        mamba_n_groups=1, mamba_d_state=16, mamba_expand=2, position_embedding_type="rope",
+        attention_multiplier=0.2, max_position_embeddings=256, tie_word_embeddings=True), 0.1),
 }
 
 

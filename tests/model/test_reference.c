@@ -244,6 +244,9 @@ static void test_own_references(void **state) {
     } own[] = {{"mamba", "", WEFT_NUMBERS_REPRODUCIBLE},
                {"mamba", "/mamba-f32.gguf", WEFT_NUMBERS_REPRODUCIBLE},
                {"lfm2", "", WEFT_NUMBERS_DEFAULT},
+               {"lfm2-moe", "", WEFT_NUMBERS_DEFAULT},
+               {"granite-hybrid", "", WEFT_NUMBERS_DEFAULT},
+               {"granite-hybrid-dense", "", WEFT_NUMBERS_REPRODUCIBLE},
                {"qwen3.5-moe", "", WEFT_NUMBERS_DEFAULT},
                {"deepseek-v2-lite", "", WEFT_NUMBERS_REPRODUCIBLE},
                {"deepseek-v2-lite", "/deepseek-v2-lite-f32.gguf", WEFT_NUMBERS_FLOAT}};

@@ -35,6 +35,8 @@
     X(weft_arch_gpt_oss)                                                                           \
     X(weft_arch_deepseek2)                                                                         \
     X(weft_arch_lfm2)                                                                              \
+    X(weft_arch_lfm2moe)                                                                           \
+    X(weft_arch_granitehybrid)                                                                     \
     X(weft_arch_mamba)                                                                             \
     X(weft_arch_mamba2)                                                                            \
     X(weft_arch_qwen3next)                                                                         \
