@@ -298,8 +298,9 @@ weft_status weft_hparams_read_rope(const weft_config *c, weft_hparams *h) {
     if ((st = weft_config_i32(c, WEFT_KEY_ROPE_INTERVAL, false, 0, INT32_MAX, &h->rope_interval)))
         return st;
     if (c->arch->rope_base_local == 0) {
-        if (!c->arch->rope_local_plain)
-            *local = *global;
+        if (c->arch->rope_local_plain)
+            return weft_config_f64(c, WEFT_KEY_ROPE_BASE_LOCAL, false, 1, 1e15, &local->base);
+        *local = *global;
         return WEFT_OK;
     }
     local->base = c->arch->rope_base_local;

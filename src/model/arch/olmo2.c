@@ -17,6 +17,10 @@ static const weft_tensor_rule layer[] = {
 };
 
 static const weft_key_name keys[] = {
+    {WEFT_KEY_ROPE_BASE,
+     "rope.freq_base",
+     {"rope_parameters.full_attention.rope_theta", "rope_parameters.rope_theta", "rope_theta"}},
+    {WEFT_KEY_ROPE_BASE_LOCAL, NULL, {"rope_parameters.sliding_attention.rope_theta"}},
     {WEFT_KEY_WINDOW, "attention.sliding_window", {"sliding_window"}},
     {WEFT_KEY_WINDOW_PATTERN, "attention.sliding_window_pattern", {NULL}},
     {WEFT_KEY_LAYER_TYPES, NULL, {"layer_types"}},
@@ -42,6 +46,7 @@ const weft_arch weft_arch_olmo2 = {
     .activation = WEFT_ACT_SILU,
     .rope_base_default = {10000, 10000},
     .rope_local_plain = true,
+    .local_rope = "rope_parameters.sliding_attention.",
     .window_pattern = 4,
     .read = read,
 };

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Tiny random models as transformers computes them in float32, for the tests of src/model.
+
+make_models.py [NAME…]   writes models/NAME/{config.json, model.safetensors, reference.json}
+
+Needs torch and transformers. Weights are random with a fixed seed and stored as F16, which both
+sides widen exactly. reference.json: for two prompts the token ids, the largest logit, its lead and
+the log of the sum at each position, the logits of the last one, and a greedy continuation, each
+step of which is a fresh pass over the whole text (no cache is trusted)."""
+
+import json
+import os
+import sys
+
+import torch
+import transformers
+
+VOCAB = 64
+BASE = dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=256,
+            bos_token_id=1, eos_token_id=2, pad_token_id=0)
+EXPERTS = dict(num_experts=4, num_experts_per_tok=2)
+
+
+def rope(**more):
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, **more}}
+
+
+MODELS = {
+    "olmo3": ("Olmo3", dict(num_hidden_layers=4, sliding_window=16,
+                            layer_types=["sliding_attention"] * 3 + ["full_attention"],
+                            rope_parameters={
+                                "sliding_attention": {"rope_type": "default",
+                                                      "rope_theta": 10000.0},
+                                "full_attention": {"rope_type": "yarn", "rope_theta": 10000.0,
+                                                   "factor": 4.0, "beta_fast": 32.0,
+                                                   "beta_slow": 1.0,
+                                                   "original_max_position_embeddings": 64}})),
+    "olmoe": ("Olmoe", dict(intermediate_size=16, norm_topk_prob=False, **EXPERTS)),
+    "cohere": ("Cohere", dict(logit_scale=0.25, use_qk_norm=False, layer_norm_eps=1e-5)),
+    "falcon-old": ("Falcon", dict(multi_query=True, parallel_attn=True, bias=False, alibi=False,
+                                  new_decoder_architecture=False)),
+    "glm4-moe": ("Glm4Moe", dict(head_dim=8, moe_intermediate_size=16, n_routed_experts=8,
+                                 num_experts_per_tok=2, n_shared_experts=1, n_group=2,
+                                 topk_group=1, first_k_dense_replace=1, norm_topk_prob=True,
+                                 routed_scaling_factor=1.5, use_qk_norm=True, attention_bias=True,
+                                 **rope(partial_rotary_factor=0.5))),
+    "granite-moe-shared": ("GraniteMoeShared",
+                           dict(intermediate_size=16, num_local_experts=4, num_experts_per_tok=2,
+                                shared_intermediate_size=16, embedding_multiplier=3.0,
+                                residual_multiplier=0.5, logits_scaling=2.0,
+                                attention_multiplier=0.25)),
+    "stablelm-parallel": ("StableLm", dict(use_parallel_residual=True, use_qkv_bias=False,
+                                           **rope(partial_rotary_factor=0.5))),
+    "gpt-neox-sequential": ("GPTNeoX", dict(use_parallel_residual=False, intermediate_size=64,
+                                            **rope(partial_rotary_factor=0.25))),
+    "ministral": ("Ministral", dict(head_dim=8, sliding_window=12,
+                                    layer_types=["sliding_attention", "full_attention"])),
+    "phi3-longrope": ("Phi3", dict(
+        original_max_position_embeddings=32,
+        **rope(rope_type="longrope", original_max_position_embeddings=32,
+               short_factor=[1.0, 1.1, 1.3, 1.5], long_factor=[1.0, 2.0, 4.0, 8.0]))),
+    "gpt-oss-untruncated": ("GptOss", dict(
+        head_dim=16, num_local_experts=4, num_experts_per_tok=2, intermediate_size=16,
+        sliding_window=16, layer_types=["sliding_attention", "full_attention"],
+        **rope(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
+               original_max_position_embeddings=64))),
+    "qwen3-moe-mixed": ("Qwen3Moe", dict(head_dim=8, num_hidden_layers=3, mlp_only_layers=[1],
+                                         moe_intermediate_size=16, norm_topk_prob=True,
+                                         num_experts=6, num_experts_per_tok=3)),
+    "llama-linear": ("Llama", dict(attention_bias=True, mlp_bias=True,
+                                   **rope(rope_type="linear", factor=4.0))),
+}
+
+
+def fill(model, generator):
+    """Weights that make logits spread: unit rows, norms about 1, small biases."""
+    for name, p in model.named_parameters():
+        noise = torch.randn(p.shape, generator=generator)
+        if "norm" in name or "ln_" in name:
+            noise = 0.1 * noise + (1.0 if name.endswith("weight") else 0.0)
+        elif "embed" in name or "word_embeddings" in name:
+            pass
+        elif p.dim() == 1:
+            noise = 0.2 * noise
+        else:
+            noise = noise * (1.5 / p.shape[-1] ** 0.5)
+        p.data.copy_(noise.half().float())
+    for name, b in model.named_buffers():
+        if "correction_bias" in name:
+            noise = 0.2 * torch.randn(b.shape, generator=generator)
+            b.copy_(noise.half().float())
+
+
+def logits_of(model, tokens):
+    with torch.no_grad():
+        return model(torch.tensor([tokens]), use_cache=False).logits[0].float()
+
+
+def describe(model, tokens):
+    out = logits_of(model, tokens)
+    top = out.topk(2, dim=-1)
+    text, ids, margins, last = list(tokens), [], [], out[-1]
+    for _ in range(16):
+        best = last.topk(2)
+        ids.append(int(best.indices[0]))
+        margins.append(float(best.values[0] - best.values[1]))
+        final = last
+        text.append(ids[-1])
+        last = logits_of(model, text)[-1]
+    numbers = lambda t: [round(float(x), 6) for x in t]
+    return {"tokens": tokens, "argmax": [int(i) for i in top.indices[:, 0]],
+            "argmax_margin": numbers(top.values[:, 0] - top.values[:, 1]),
+            "logsumexp": numbers(out.logsumexp(-1)), "last_logits": numbers(out[-1]),
+            "greedy": {"tokens": ids, "margins": [round(m, 6) for m in margins],
+                       "final_logits": numbers(final)}}
+
+
+def make(name, folder):
+    family, more = MODELS[name]
+    config = getattr(transformers, family + "Config")(**{**BASE, **more})
+    kind = getattr(transformers, family + "ForCausalLM")
+    lengths = (20, 40) if "longrope" in name else (12, 40)
+    for seed in range(1, 50):
+        generator = torch.Generator().manual_seed(seed)
+        torch.manual_seed(seed)
+        model = kind._from_config(config, attn_implementation="eager").float().eval()
+        fill(model, generator)
+        prompts = [describe(model, torch.randint(5, VOCAB, (n,), generator=generator).tolist())
+                   for n in lengths]
+        if min(min(p["greedy"]["margins"]) for p in prompts) > 0.01:
+            break
+    else:
+        sys.exit(f"{name}: no seed gives clear choices")
+    model.half().save_pretrained(folder) # under the published names
+    os.remove(f"{folder}/generation_config.json")
+    with open(f"{folder}/reference.json", "w") as f:
+        json.dump({"name": name, "kind": "causal-lm", "vocab_size": VOCAB, "seed": seed,
+                   "prompts": prompts}, f, separators=(",", ":"))
+    print(name, "seed", seed, sum(os.path.getsize(f"{folder}/{x}") for x in os.listdir(folder)))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for which in sys.argv[1:] or MODELS:
+        make(which, os.path.join(os.path.dirname(os.path.abspath(__file__)), "models", which))
