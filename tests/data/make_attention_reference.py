@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tiny random models as transformers computes them in float32, for the tests of src/model.
 
-make_models.py [NAME…]   writes models/NAME/{config.json, model.safetensors, reference.json}
+make_attention_reference.py [NAME…]   writes reference/NAME/ beside this file: config.json,
+model.safetensors, reference.json. make_reference.py makes those of recurrent layers.
 
 Needs torch and transformers. Weights are random with a fixed seed and stored as F16, which both
 sides widen exactly. reference.json: for two prompts the token ids, the largest logit, its lead and
@@ -143,4 +144,4 @@ def make(name, folder):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for which in sys.argv[1:] or MODELS:
-        make(which, os.path.join(os.path.dirname(os.path.abspath(__file__)), "models", which))
+        make(which, os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference", which))

@@ -1,0 +1,206 @@
+/* Every architecture, from GGUF files and from folders: logits of transformers within the stated
+ * tolerance fed whole, one by one and in uneven pieces, greedy texts equal, and the same bits in
+ * all ways under reproducible numbers, after going back, in a fork, and saved and loaded. Models of
+ * tests/data are everybody's; those of the shared reference are skipped where it is not there.
+ * Prints a table, which make_table.py puts into docs/models.md. */
+#include <unistd.h>
+#include "base/engine_impl.h"
+#include "base/file.h"
+#include "reference.h"
+
+/* Tolerances are those of the reference's README: the delta net amplifies rounding. */
+static const struct {
+    const char *name;
+    bool gguf;
+    double tolerance;
+} shared[] = {
+    {"llama", true, 1e-4},         {"llama-rope3", true, 1e-4},  {"llama-tied", true, 1e-4},
+    {"llama-k256", true, 1e-4},    {"mistral-swa", false, 1e-4}, {"mixtral", true, 1e-4},
+    {"qwen2", true, 1e-4},         {"qwen2-moe", true, 1e-4},    {"qwen3", true, 1e-4},
+    {"qwen3-moe", true, 1e-4},     {"gemma", true, 1e-4},        {"gemma2", true, 1e-4},
+    {"gemma3", true, 1e-4},        {"phi2", true, 1e-4},         {"phi3", true, 1e-4},
+    {"phi3-longrope", true, 1e-4}, {"gpt2", true, 1e-4},         {"gpt-neox", true, 1e-4},
+    {"falcon-new", true, 1e-4},    {"starcoder2", true, 1e-4},   {"stablelm", true, 1e-4},
+    {"olmo2", true, 1e-4},         {"granite", true, 1e-4},      {"granite-moe", true, 1e-4},
+    {"cohere2", true, 1e-4},       {"glm4", true, 1e-4},         {"smollm3", true, 1e-4},
+    {"gpt-oss", true, 1e-4},       {"deepseek-v2", true, 1e-4},  {"deepseek-v3", true, 1e-4},
+    {"lfm2", true, 1e-4},          {"mamba2", true, 1e-4},       {"qwen3-next", true, 2e-4},
+    {"qwen3.5", true, 2e-4},
+};
+static const char *const own[] = {"cohere",
+                                  "falcon-old",
+                                  "glm4-moe",
+                                  "gpt-neox-sequential",
+                                  "gpt-oss-untruncated",
+                                  "granite-moe-shared",
+                                  "llama-linear",
+                                  "ministral",
+                                  "olmo3",
+                                  "olmoe",
+                                  "phi3-longrope",
+                                  "qwen3-moe-mixed",
+                                  "stablelm-parallel",
+                                  "mamba",
+                                  "lfm2",
+                                  "qwen3.5-moe",
+                                  "deepseek-v2-lite"};
+#define N_SHARED (sizeof shared / sizeof *shared)
+#define N_OWN (sizeof own / sizeof *own)
+
+/* ---- The same bits in every way ---- */
+
+static float whole[MAX_TOKENS * MAX_VOCAB];
+
+static void assert_same_rows(const reference *r, const char *path, const char *way, size_t from,
+                             size_t n) {
+    if (memcmp(r->rows + from * r->n_vocab, whole + from * r->n_vocab,
+               (n - from) * r->n_vocab * sizeof *whole) != 0)
+        fail_msg("%s: other bits %s", path, way);
+}
+
+static void restart(reference *r) {
+    assert_weft_ok(weft_cache_truncate(r->cache, r->sequence, 0, NULL));
+    memset(r->rows, 0, sizeof r->rows);
+}
+
+static void go_back_and_on(reference *r, const char *path, const int32_t *tokens, size_t n) {
+    int32_t from;
+    restart(r);
+    feed(r, tokens, 0, n, n, MAX_TOKENS);
+    assert_weft_ok(weft_cache_truncate(r->cache, r->sequence, (int32_t)n / 2, &from));
+    feed(r, tokens, (size_t)from, n, n, 3);
+    assert_same_rows(r, path, "after going back", n / 2, n);
+}
+
+static void fork_and_go_on(reference *r, const char *path, const int32_t *tokens, size_t n) {
+    int32_t first = r->sequence;
+    restart(r);
+    feed(r, tokens, 0, n / 2, n, MAX_TOKENS);
+    assert_weft_ok(weft_cache_sequence_fork(r->cache, first, &r->sequence));
+    feed(r, tokens, n / 2, n, n, 5);
+    assert_same_rows(r, path, "in a fork", 0, n);
+    weft_cache_sequence_free(r->cache, r->sequence);
+    r->sequence = first;
+    feed(r, tokens, n / 2, n, n, 1);
+    assert_same_rows(r, path, "beside a fork", 0, n);
+}
+
+static void save_and_load(reference *r, const char *path, const int32_t *tokens, size_t n) {
+    char file[] = "/tmp/weft-saved-XXXXXX";
+    weft_writer *writer;
+    weft_mapping map;
+    int32_t first = r->sequence;
+    close(mkstemp(file));
+    restart(r);
+    feed(r, tokens, 0, n / 2, n, MAX_TOKENS);
+    assert_weft_ok(weft_writer_open(&r->engine->allocator, file, &writer));
+    assert_weft_ok(weft_cache_save(r->cache, first, writer));
+    assert_weft_ok(weft_writer_commit(&writer));
+    assert_weft_ok(weft_cache_sequence_create(r->cache, &r->sequence));
+    assert_weft_ok(weft_file_map(file, &map));
+    assert_weft_ok(weft_cache_load(r->cache, r->sequence, map.data, map.size_bytes));
+    weft_file_unmap(&map);
+    unlink(file);
+    feed(r, tokens, n / 2, n, n, 4);
+    assert_same_rows(r, path, "saved and loaded", n / 2, n);
+    weft_cache_sequence_free(r->cache, r->sequence);
+    r->sequence = first;
+}
+
+static void check_bits(const char *path, const char *json, bool pack) {
+    int32_t tokens[MAX_TOKENS];
+    weft_json *root = read_json(json);
+    const weft_json *prompt = weft_json_item(weft_json_get(root, "prompts"), 1);
+    size_t n = ids_of(weft_json_get(prompt, "tokens"), tokens);
+    reference *r = open_reference(path, WEFT_NUMBERS_REPRODUCIBLE, pack);
+    feed(r, tokens, 0, n, n, MAX_TOKENS);
+    memcpy(whole, r->rows, sizeof whole);
+    for (size_t piece = 0; piece < 2; piece++) {
+        restart(r);
+        feed(r, tokens, 0, n, n, piece);
+        assert_same_rows(r, path, piece ? "one by one" : "in uneven pieces", 0, n);
+    }
+    go_back_and_on(r, path, tokens, n);
+    fork_and_go_on(r, path, tokens, n);
+    save_and_load(r, path, tokens, n);
+    close_reference(&r);
+    weft_json_free(&root);
+}
+
+/* ---- The list ---- */
+
+static void check_form(const char *set, const char *name, const char *form, const char *path,
+                       const char *json, double tolerance) {
+    double most = check_model(path, json, true, WEFT_NUMBERS_REPRODUCIBLE, tolerance);
+    check_model(path, json, false, WEFT_NUMBERS_FLOAT, tolerance);
+    check_bits(path, json, true);
+    print_message("| %s | %s | %s | %.1e | equal |\n", set, name, form, most);
+}
+
+static void test_shared_models(void **state) {
+    (void)state;
+    skip_without(SHARED_MODELS "llama/reference.json");
+    for (size_t i = 0; i < N_SHARED; i++) {
+        char json[512], path[512];
+        const char *name = shared[i].name;
+        snprintf(json, sizeof json, SHARED_MODELS "%s/reference.json", name);
+        snprintf(path, sizeof path, SHARED_MODELS "%s/%s-f32.gguf", name, name);
+        if (shared[i].gguf)
+            check_form("reference", name, "GGUF", path, json, shared[i].tolerance);
+        snprintf(path, sizeof path, SHARED_MODELS "%s/hf", name);
+        check_form("reference", name, "folder", path, json, shared[i].tolerance);
+    }
+}
+
+static void test_own_models(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_OWN; i++) {
+        char json[512], path[512];
+        snprintf(json, sizeof json, OWN_MODELS "%s/reference.json", own[i]);
+        snprintf(path, sizeof path, OWN_MODELS "%s", own[i]);
+        check_form("own", own[i], "folder", path, json, 1e-4);
+    }
+}
+
+/* Steps of default numbers: exact where the weights are float32. */
+static void test_default_numbers(void **state) {
+    (void)state;
+    skip_without(SHARED_MODELS "llama/reference.json");
+    for (size_t i = 0; i < N_SHARED; i++) {
+        char json[512], path[512];
+        snprintf(json, sizeof json, SHARED_MODELS "%s/reference.json", shared[i].name);
+        snprintf(path, sizeof path, SHARED_MODELS "%s/hf", shared[i].name);
+        check_model(path, json, true, WEFT_NUMBERS_DEFAULT, shared[i].tolerance);
+    }
+}
+
+/* The older spelling of config.json, in a folder of links. */
+static void test_legacy_configs(void **state) {
+    (void)state;
+    skip_without(SHARED_MODELS "llama/reference.json");
+    for (size_t i = 0; i < N_SHARED; i++) {
+        char dir[] = "/tmp/weft-legacy-XXXXXX", from[512], to[128], file[512], json[512];
+        assert_non_null(mkdtemp(dir));
+        snprintf(json, sizeof json, SHARED_MODELS "%s/reference.json", shared[i].name);
+        snprintf(from, sizeof from, SHARED_MODELS "%s/hf/config_legacy.json", shared[i].name);
+        snprintf(to, sizeof to, "%s/config.json", dir);
+        assert_int_equal(symlink(from, to), 0);
+        snprintf(from, sizeof from, SHARED_MODELS "%s/hf/model.safetensors", shared[i].name);
+        snprintf(file, sizeof file, "%s/model.safetensors", dir);
+        assert_int_equal(symlink(from, file), 0);
+        check_model(dir, json, true, WEFT_NUMBERS_REPRODUCIBLE, shared[i].tolerance);
+        unlink(to);
+        unlink(file);
+        rmdir(dir);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_models),
+        cmocka_unit_test(test_shared_models),
+        cmocka_unit_test(test_default_numbers),
+        cmocka_unit_test(test_legacy_configs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
