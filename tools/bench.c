@@ -26,7 +26,8 @@ static const char help[] =
     "  --kernels        each kernel in every variant; FILTER: part of its name or type\n"
     "  --format FORMAT  table (default), markdown, csv, json, svg (a roofline)\n"
     "  --no-limits      does not measure the machine's limits (a second, 256 MB)\n"
-    "  -t N             threads (default: physical cores); --cpu NAME  highest variant allowed\n"
+    "  -t N             threads (default: physical cores); -tb N  of prompts; --pin  to CPUs\n"
+    "  --cpu NAME       highest variant allowed\n"
     "  --reproducible   the same bits on every machine; --float: a checking path\n"
     "Example: weft bench --shape llama-1b --type Q4_K --depth 0,2048 --format markdown\n";
 

@@ -22,7 +22,7 @@ static const char help[] =
     "  --resume FILE       goes on with a conversation that /save wrote\n"
     "  -n N                at most N tokens an answer (default -1: until the model ends)\n"
     "  -c N                context, in tokens (default: the model's, at most 4096)\n"
-    "  -t N                threads (default: physical cores)\n"
+    "  -t N                threads (default: physical cores); -tb N  of prompts; --pin  to CPUs\n"
     "  -s SEED             of the sampling; the same seed gives the same text\n"
     "  --temp T  --top-k K  --top-p P  --min-p P   sampling (0.8, 40, 0.95, 0.05); --temp 0: "
     "greedy\n"

@@ -30,6 +30,7 @@ static const char help[] =
     "  --logprobs N         with --json: log-probabilities, also of the N most probable tokens\n"
     "  --cache-type TYPE    f16 (default), f32, bf16 or q8_0\n"
     "  --reproducible       the same bits on every machine; --float: a checking path\n"
+    "  -tb N  --pin         threads of prompts; each thread stays on a CPU of its own\n"
     "  --cpu NAME           highest variant of the kernels: scalar, avx2, avx512, vnni …\n"
     "  --pre NAME           pre-tokeniser, for a file that names an unknown one\n"
     "  --stats              timings on stderr\n"

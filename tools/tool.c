@@ -150,6 +150,13 @@ static int bad_value(const char *command, const tool_option *o, const char *text
                       text);
 }
 
+static size_t option_named(const char *name, const tool_option *options, size_t n) {
+    size_t i = 0;
+    while (i < n && (!options[i].name || strcmp(options[i].name, name) != 0))
+        i++;
+    return i;
+}
+
 #define MAX_OPTIONS 64
 #define LONG_BASE 256 /* getopt_long's value of option i is LONG_BASE + i */
 
@@ -189,6 +196,12 @@ int tool_parse(int argc, char **argv, const char *help, const tool_option *optio
             char letter[3] = {'-', (char)optopt, 0};
             bool is_letter = optopt > 0 && optopt < LONG_BASE;
             return tool_usage(argv[0], "unknown option %s", is_letter ? letter : given);
+        }
+        if (c == 't' && strcmp(optarg, "b") == 0) { /* -tb N, as other engines spell it */
+            i = option_named("threads-batch", options, n);
+            if (i == n || optind >= argc)
+                return tool_usage(argv[0], "-tb wants a value");
+            optarg = argv[optind++];
         }
         if (!set_option(&options[i], optarg))
             return bad_value(argv[0], &options[i], optarg);

@@ -89,13 +89,14 @@ int tool_finish(int code);
 
 /* Options of every command that opens an engine; TOOL_ENGINE_OPTIONS puts them in a table. */
 typedef struct tool_engine {
-    int32_t n_threads;
+    int32_t n_threads, n_threads_batch;
     const char *cpu;
-    bool reproducible, floats;
+    bool reproducible, floats, pin;
 } tool_engine;
 #define TOOL_ENGINE_OPTIONS(e)                                                                     \
     {'t', "threads", TOOL_I32, &(e)->n_threads, 1, 1024},                                          \
-        {0, "cpu", TOOL_STRING, &(e)->cpu, 0, 0},                                                  \
+        {0, "threads-batch", TOOL_I32, &(e)->n_threads_batch, 1, 1024},                            \
+        {0, "pin", TOOL_FLAG, &(e)->pin, 0, 0}, {0, "cpu", TOOL_STRING, &(e)->cpu, 0, 0},          \
         {0, "reproducible", TOOL_FLAG, &(e)->reproducible, 0, 0}, {                                \
         0, "float", TOOL_FLAG, &(e)->floats, 0, 0                                                  \
     }

@@ -14,6 +14,8 @@ int tool_open_engine(const tool_engine *options, weft_engine **out) {
         if (options->reproducible && options->floats)
             return tool_fail("--float", "excludes --reproducible");
         engine.n_threads = options->n_threads;
+        engine.n_threads_batch = options->n_threads_batch;
+        engine.pin = options->pin;
         engine.cpu = options->cpu;
         if (options->reproducible)
             engine.numbers = WEFT_NUMBERS_REPRODUCIBLE;

@@ -28,27 +28,37 @@ static int first_sibling(int cpu) {
     return read_line(path, line, sizeof line) ? atoi(line) : cpu;
 }
 
-/* CPUs in the affinity mask, or cores with at least one such CPU. */
-static int allowed(bool cores) {
+/* The CPUs of the affinity mask into `out` (room for MAX_CPUS; NULL: counted only), first one of
+ * each core, then, unless only `cores` are asked for, the others. How many there are. */
+static int allowed(bool cores, int *out) {
     cpu_set_t *mask = CPU_ALLOC(MAX_CPUS);
     if (!mask)
-        return 1;
+        return 0;
     size_t size = CPU_ALLOC_SIZE(MAX_CPUS);
-    unsigned char seen[MAX_CPUS] = {0};
+    unsigned char seen[MAX_CPUS] = {0}, taken[MAX_CPUS] = {0};
     int n = 0;
-    if (sched_getaffinity(0, size, mask) == 0) {
+    bool known = sched_getaffinity(0, size, mask) == 0;
+    for (int others = 0; known && others < (cores ? 1 : 2); others++)
         for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
-            if (!CPU_ISSET_S((size_t)cpu, size, mask))
+            if (!CPU_ISSET_S((size_t)cpu, size, mask) || taken[cpu])
                 continue;
-            int core = cores ? first_sibling(cpu) : cpu;
+            int core = others ? cpu : first_sibling(cpu);
             if (core < 0 || core >= MAX_CPUS)
                 core = cpu;
-            n += !seen[core];
-            seen[core] = 1;
+            if (!others && seen[core])
+                continue;
+            seen[core] = taken[cpu] = 1;
+            if (out)
+                out[n] = cpu;
+            n++;
         }
-    }
     CPU_FREE(mask);
-    return n > 0 ? n : 1;
+    return n;
+}
+
+int weft_team_cpu(int i) {
+    int cpus[MAX_CPUS], n = allowed(false, cpus);
+    return i >= 0 && i < n ? cpus[i] : -1;
 }
 
 /* CPUs' worth of time that one cgroup directory grants; 0: no limit there. */
@@ -120,13 +130,14 @@ static int cgroup_quota(void) {
 
 static int within_quota(int n) {
     int quota = cgroup_quota();
-    return quota > 0 && quota < n ? quota : n;
+    n = quota > 0 && quota < n ? quota : n;
+    return n > 0 ? n : 1;
 }
 
 int weft_team_default_threads(void) {
-    return within_quota(allowed(true));
+    return within_quota(allowed(true, NULL));
 }
 
 int weft_team_cpus(void) {
-    return within_quota(allowed(false));
+    return within_quota(allowed(false, NULL));
 }

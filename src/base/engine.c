@@ -72,6 +72,10 @@ weft_status weft_engine_create(const weft_engine_options *options, weft_engine *
         return weft_fail(WEFT_E_ARGUMENT,
                          "engine_create: %d threads; 0 (automatic) to %d are allowed", o.n_threads,
                          MAX_THREADS);
+    if (o.n_threads_batch < 0 || o.n_threads_batch > MAX_THREADS)
+        return weft_fail(WEFT_E_ARGUMENT,
+                         "engine_create: %d threads for batches; 0 (the others) to %d are allowed",
+                         o.n_threads_batch, MAX_THREADS);
     if ((unsigned)o.numbers > WEFT_NUMBERS_FLOAT)
         return weft_fail(WEFT_E_ARGUMENT, "engine_create: numbers has the unknown value %d",
                          (int)o.numbers);
@@ -93,13 +97,18 @@ weft_status weft_engine_create(const weft_engine_options *options, weft_engine *
     atomic_init(&engine->n_refs, 1);
     pthread_mutex_init(&engine->pass, NULL);
     engine->fork_canary = canary_create();
-    int n_threads = o.n_threads ? o.n_threads : weft_team_default_threads();
+    engine->n_threads = o.n_threads ? o.n_threads : weft_team_default_threads();
+    engine->n_threads_batch = o.n_threads_batch ? o.n_threads_batch : engine->n_threads;
+    int n_threads =
+        engine->n_threads > engine->n_threads_batch ? engine->n_threads : engine->n_threads_batch;
     engine->team = weft_team_create(&a, n_threads);
     if (!engine->team || !engine->fork_canary) {
         engine_free(engine);
         return weft_fail(WEFT_E_MEMORY, "engine_create: no memory or threads for a team of %d",
                          n_threads);
     }
+    if (o.pin)
+        weft_team_pin(engine->team);
     *out = engine;
     return WEFT_OK;
 }
@@ -118,8 +127,13 @@ void weft_engine_release(weft_engine **engine) {
     *engine = NULL;
 }
 
+void weft_engine_limit(weft_engine *engine, size_t n_rows) {
+    weft_team_limit(engine->team,
+                    n_rows < WEFT_BATCH_ROWS ? engine->n_threads : engine->n_threads_batch);
+}
+
 int weft_engine_n_threads(const weft_engine *engine) {
-    return engine ? weft_team_n_threads(engine->team) : 0;
+    return engine ? engine->n_threads : 0;
 }
 
 const char *weft_engine_cpu(const weft_engine *engine) {

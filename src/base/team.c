@@ -6,11 +6,12 @@
  *
  * Threads beyond the CPUs that the process may use are not started: chunks are claimed, so that
  * nobody misses them, and two that take turns on a CPU would make loops wait for each other. For
- * the same reason the owner works alone for a while after a worker kept a loop waiting far longer
- * than the loop took: then another program has its CPU. */
+ * the same reason the owner works alone for a while when its loops spend more time waiting for
+ * workers than working: then another program has their CPUs. */
 #include "base/team.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,8 +20,8 @@
 #include "base/floats.h"
 
 #define SPIN_SECONDS 100e-6 /* longer than the gap between two loops of a pass */
-#define LOST_SECONDS 500e-6 /* a wait beyond this is the scheduler's doing */
-#define ALONE_TIMES 16      /* the wait, which is what another try may cost */
+#define JUDGED_SECONDS 1e-3 /* of loops, before their waiting is judged */
+#define ALONE_TIMES 16      /* the time waited, which is what another try may cost */
 #define ALONE_SECONDS 0.1   /* at most */
 
 /* The state word: epoch in the high half; below it the closed flag and the registered workers. */
@@ -39,10 +40,11 @@ struct weft_team {
     int n_threads;
     int n_workers;         /* that were started */
     bool oversubscribed;   /* more threads than cores: spinning would take time from the others */
-    double alone_until;    /* by the clock; 0: not alone. The owner's */
+    double alone_until;    /* by the clock; 0: not alone. The owner's, as the next two */
+    double worked, waited; /* seconds of its loops since they were last judged */
     pthread_mutex_t owner; /* held by the thread whose loop is running */
     pthread_mutex_t sleep; /* guards the condition variables */
-    pthread_cond_t wake, idle;
+    pthread_cond_t wake, idle, bench; /* bench: workers beyond the limit */
 
     /* The running loop; written by the owner while the state is closed and nobody is inside. */
     weft_team_fn fn;
@@ -52,6 +54,7 @@ struct weft_team {
     _Alignas(WEFT_CACHE_LINE) atomic_uint_fast64_t state;
     _Alignas(WEFT_CACHE_LINE) atomic_int n_asleep; /* workers waiting on `wake` */
     atomic_bool owner_asleep;
+    atomic_int limit; /* threads that take part, the owner included */
     atomic_bool stop;
     weft_worker workers[];
 };
@@ -139,12 +142,23 @@ static void leave_loop(weft_team *team) {
     }
 }
 
+/* Sleeps while the limit leaves this worker out. */
+static void sit_out(weft_team *team, int index) {
+    if (index < atomic_load_explicit(&team->limit, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&team->sleep);
+    while (index >= atomic_load(&team->limit) && !atomic_load(&team->stop))
+        pthread_cond_wait(&team->bench, &team->sleep);
+    pthread_mutex_unlock(&team->sleep);
+}
+
 static void *worker_main(void *argument) {
     weft_worker *worker = argument;
     weft_team *team = worker->team;
     uint64_t seen = 0;
     weft_fpenv_enter();
     for (;;) {
+        sit_out(team, worker->index);
         uint64_t state = wait_for_loop(team, seen);
         if (atomic_load(&team->stop))
             return NULL;
@@ -193,18 +207,24 @@ static void close_loop(weft_team *team, double start) {
         return;
     double done = weft_clock_seconds();
     wait_for_workers(team);
-    double end = weft_clock_seconds(), wait = end - done;
-    if (wait > LOST_SECONDS && wait > 2 * (done - start)) {
-        double alone = ALONE_TIMES * wait;
+    double end = weft_clock_seconds();
+    team->worked += done - start;
+    team->waited += end - done;
+    if (team->worked + team->waited < JUDGED_SECONDS)
+        return;
+    if (team->waited > team->worked) {
+        double alone = ALONE_TIMES * team->waited;
         team->alone_until = end + (alone < ALONE_SECONDS ? alone : ALONE_SECONDS);
     }
+    team->worked = team->waited = 0;
 }
 
 /* The owner's, before a loop opened at `now`. */
 static bool works_alone(weft_team *team, double now) {
     if (team->alone_until > 0 && now >= team->alone_until)
         team->alone_until = 0;
-    return team->alone_until > 0 || team->n_workers == 0;
+    int limit = atomic_load_explicit(&team->limit, memory_order_relaxed);
+    return team->alone_until > 0 || team->n_workers == 0 || limit == 1;
 }
 
 void weft_team_for(weft_team *team, size_t n, size_t grain, weft_team_fn fn, void *ctx) {
@@ -236,8 +256,32 @@ void weft_team_for(weft_team *team, size_t n, size_t grain, weft_team_fn fn, voi
     pthread_mutex_unlock(&team->owner);
 }
 
+void weft_team_limit(weft_team *team, int n_threads) {
+    if (atomic_load_explicit(&team->limit, memory_order_relaxed) == n_threads)
+        return;
+    pthread_mutex_lock(&team->sleep);
+    atomic_store(&team->limit, n_threads);
+    pthread_cond_broadcast(&team->bench);
+    pthread_mutex_unlock(&team->sleep);
+}
+
+void weft_team_pin(weft_team *team) {
+    for (int i = 0; i < team->n_workers; i++) {
+        int cpu = weft_team_cpu(i + 1);
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        if (cpu < 0 || cpu >= CPU_SETSIZE)
+            continue;
+        CPU_SET((size_t)cpu, &set);
+        (void)pthread_setaffinity_np(team->workers[i].thread, sizeof set, &set);
+    }
+}
+
 static void join_workers(weft_team *team, int n_workers) {
     atomic_store(&team->stop, true);
+    pthread_mutex_lock(&team->sleep);
+    pthread_cond_broadcast(&team->bench);
+    pthread_mutex_unlock(&team->sleep);
     open_loop(team);
     for (int i = 0; i < n_workers; i++)
         pthread_join(team->workers[i].thread, NULL);
@@ -248,6 +292,7 @@ static void free_team(weft_team *team) {
     pthread_mutex_destroy(&team->sleep);
     pthread_cond_destroy(&team->wake);
     pthread_cond_destroy(&team->idle);
+    pthread_cond_destroy(&team->bench);
     weft_allocator a = team->allocator;
     weft_dealloc(&a, team, sizeof *team + (size_t)(team->n_threads - 1) * sizeof(weft_worker));
 }
@@ -260,6 +305,7 @@ weft_team *weft_team_create(const weft_allocator *a, int n_threads) {
     team->allocator = *a;
     team->n_threads = n_threads;
     atomic_init(&team->state, STATE_CLOSED);
+    atomic_init(&team->limit, n_threads);
     int n_cpus = weft_team_cpus();
     team->n_workers = (n_threads < n_cpus ? n_threads : n_cpus) - 1;
     team->oversubscribed = team->n_workers + 1 > weft_team_default_threads();
@@ -267,6 +313,7 @@ weft_team *weft_team_create(const weft_allocator *a, int n_threads) {
     pthread_mutex_init(&team->sleep, NULL);
     pthread_cond_init(&team->wake, NULL);
     pthread_cond_init(&team->idle, NULL);
+    pthread_cond_init(&team->bench, NULL);
     for (int i = 0; i < team->n_workers; i++) {
         team->workers[i] = (weft_worker){.team = team, .index = i + 1};
         if (pthread_create(&team->workers[i].thread, NULL, worker_main, &team->workers[i]) != 0) {

@@ -17,11 +17,22 @@ int weft_team_default_threads(void);
 /* CPUs (hardware threads) within the same limits; at least 1. A team starts no threads beyond. */
 int weft_team_cpus(void);
 
+/* The i-th CPU that the process may use, one of each core before any core's second; -1: none. */
+int weft_team_cpu(int i);
+
 /* n_threads >= 1, the calling thread of a loop included: n_threads - 1 workers are started, where
  * there are CPUs for them. NULL when out of memory or threads. */
 weft_team *weft_team_create(const weft_allocator *a, int n_threads);
-void weft_team_destroy(weft_team *team); /* NULL is allowed; no loop may be running */
-int weft_team_n_threads(const weft_team *team);
+void weft_team_destroy(weft_team *team);        /* NULL is allowed; no loop may be running */
+int weft_team_n_threads(const weft_team *team); /* at most so many take part in a loop */
+
+/* From the next loop on `n_threads` (1 to weft_team_n_threads) take part, the calling one included;
+ * the other workers sleep. No loop of the caller's may be running. */
+void weft_team_limit(weft_team *team, int n_threads);
+
+/* Binds each worker to a CPU of its own, from weft_team_cpu(1) on. The thread that calls loops
+ * belongs to the application and stays where it is. Ignored by systems that refuse it. */
+void weft_team_pin(weft_team *team);
 
 /* Runs fn over [0, n) in chunks of `grain` items claimed dynamically, on the caller and the
  * workers; returns when all are done. When the team is busy with another thread's loop, or called

@@ -112,6 +112,7 @@ weft_status weft_measure_limits(weft_engine *engine, const char *cpu, weft_limit
     j->k = weft_limit_kernels_of(isa);
     j->memory = memory;
     pthread_mutex_lock(&engine->pass);
+    weft_engine_limit(engine, 1);
     size_t chunks = READ_BYTES / READ_CHUNK;
     out->cpu = weft_isa_name(isa);
     weft_team_for(engine->team, chunks, 1, fill_chunks, j);

@@ -119,6 +119,7 @@ weft_status weft_forward(const weft_network *network, weft_cache *cache, weft_sc
             return st;
     weft_pass p = {.n = network, .cache = cache, .step = step};
     pthread_mutex_lock(&network->engine->pass);
+    weft_engine_limit(network->engine, step->n);
     weft_timing timing = weft_timing_begin(network->engine, "step", NULL, 0);
     weft_fpenv saved = weft_fpenv_enter();
     if (!(st = reserve(cache, step)) && !(st = prepare(&p, scope)))

@@ -108,6 +108,61 @@ static void the_default_is_within_the_affinity_mask(void **state) {
     assert_in_range(weft_team_default_threads(), 1, sysconf(_SC_NPROCESSORS_CONF));
 }
 
+/* Which threads took a part. */
+typedef struct seen {
+    atomic_int by[8];
+} seen;
+
+static void note_thread(void *ctx, size_t begin, size_t end, int thread) {
+    seen *s = ctx;
+    (void)begin, (void)end;
+    if (thread < 0 || thread >= 8)
+        abort();
+    atomic_fetch_add(&s->by[thread], 1);
+    usleep(200); /* a worker has the time to come */
+}
+
+/* Loops until some thread from `first` on took part, for ten seconds at most. */
+static bool seen_from(weft_team *team, seen *s, int first) {
+    for (int loop = 0; loop < 2000; loop++) {
+        weft_team_for(team, 16, 1, note_thread, s);
+        for (int i = first; i < 8; i++)
+            if (atomic_load(&s->by[i]) > 0)
+                return true;
+    }
+    return false;
+}
+
+static void the_limit_leaves_workers_out(void **state) {
+    (void)state;
+    weft_allocator a = weft_allocator_system();
+    weft_team *team = weft_team_create(&a, 2);
+    bool can = weft_team_cpus() >= 2; /* else no worker is started */
+    for (int round = 0; round < 3; round++) {
+        seen all = {0}, one = {0};
+        weft_team_limit(team, 2);
+        assert_true(seen_from(team, &all, 1) == can);
+        weft_team_limit(team, 1);
+        for (int loop = 0; loop < 20; loop++)
+            weft_team_for(team, 16, 1, note_thread, &one);
+        assert_int_equal(atomic_load(&one.by[0]), 20); /* one call for all items */
+        assert_int_equal(atomic_load(&one.by[1]), 0);
+    }
+    assert_int_equal(weft_team_n_threads(team), 2);
+    weft_team_pin(team);
+    weft_team_destroy(team); /* while the worker sits out */
+}
+
+static void cpus_are_distinct(void **state) {
+    (void)state;
+    int n = 0;
+    for (; weft_team_cpu(n) >= 0; n++)
+        for (int i = 0; i < n; i++)
+            assert_int_not_equal(weft_team_cpu(i), weft_team_cpu(n));
+    assert_true(n >= weft_team_cpus() && n >= 1); /* a quota may allow fewer */
+    assert_int_equal(weft_team_cpu(-1), -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_item_runs_once),
@@ -115,6 +170,8 @@ int main(void) {
         cmocka_unit_test(a_loop_inside_a_loop_runs),
         cmocka_unit_test(two_threads_may_use_a_team_at_once),
         cmocka_unit_test(the_default_is_within_the_affinity_mask),
+        cmocka_unit_test(the_limit_leaves_workers_out),
+        cmocka_unit_test(cpus_are_distinct),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Sessions: whatever way a text gets into the cache the logits are the same bits, and whatever
  * fails leaves the session as it was. */
 #include "fixture.h"
+#include <dirent.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -275,14 +276,31 @@ static void *decode(void *ctx) {
     return j;
 }
 
+/* Of this process. */
+static int count_threads(void) {
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *e; tasks && (e = readdir(tasks));)
+        n += e->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return n;
+}
+
+/* They take turns on one team: beside the application's own two, no thread is started. */
 static void test_two_sessions_in_two_threads(void **state) {
     (void)state;
+    int n_threads = count_threads();
     job alone[2] = {{.first = 65}, {.first = 66}}, together[2] = {{.first = 65}, {.first = 66}};
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
         assert_non_null(decode(&alone[i]));
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, decode, &together[i]), 0);
+    for (int i = 0; i < 20; i++) {
+        assert_true(count_threads() <= n_threads + 2);
+        usleep(200);
+    }
     for (int i = 0; i < 2; i++) {
         void *done;
         pthread_join(threads[i], &done);
