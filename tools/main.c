@@ -21,6 +21,9 @@ static const command commands[] = {
     {"inspect", tool_inspect},
     {"quantize", tool_quantize},
     {"diff", tool_diff},
+    {"convert", tool_convert},
+    {"split", tool_split},
+    {"merge", tool_merge},
     {"tokenize", tool_tokenize},
     {"detokenize", tool_detokenize},
     {"template", tool_template},
@@ -35,6 +38,8 @@ static const char help[] = "weft: an inference engine for transformer language m
                            "  inspect     show or check a model file\n"
                            "  diff        what differs between two model files\n"
                            "  quantize    write a model in fewer bits\n"
+                           "  convert     write a Hugging Face folder as a GGUF file\n"
+                           "  split       write a GGUF file as several; merge: as one again\n"
                            "  tokenize    text to token ids\n"
                            "  detokenize  token ids to text\n"
                            "  template    render a chat template\n"

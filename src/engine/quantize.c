@@ -101,7 +101,7 @@ static weft_place_in_model place_of(const job *j, const weft_made *made) {
 static weft_dtype type_of(job *j, const weft_made *made) {
     weft_place_in_model place = place_of(j, made);
     weft_dtype source = made->from[0]->dtype;
-    if (place.role == WEFT_ROLE_EXACT || weft_dtype_is_integer(source))
+    if (place.role == WEFT_ROLE_EXACT || weft_dtype_is_integer(source) || j->options->keep_types)
         return made->item.dtype;
     weft_dtype wanted = weft_mix_base(j->mix);
     size_t i = 0;
@@ -150,10 +150,25 @@ static weft_status set_text(job *j, const char *key, const char *text) {
     return weft_recipe_set(&j->recipe, key, &v);
 }
 
+/* Of a folder whose types were kept, that of most of its matrices. */
+static int file_type(const job *j) {
+    size_t n[WEFT_DTYPE_COUNT] = {0};
+    weft_dtype most = WEFT_F32;
+    if (j->mix)
+        return weft_mix_file_type(j->mix);
+    for (size_t i = 0; i < j->recipe.n; i++)
+        if (j->recipe.list[i].item.rank > 1)
+            n[j->recipe.list[i].item.dtype]++;
+    for (int t = 0; t < WEFT_DTYPE_COUNT; t++)
+        most = n[t] > n[most] ? (weft_dtype)t : most;
+    const weft_mix *mix = weft_mix_find(weft_dtype_name(most));
+    return mix ? weft_mix_file_type(mix) : 0;
+}
+
 static weft_status set_keys(job *j, uint32_t n_chunks) {
     weft_status status = set_number(j, "general.quantization_version", 2);
     if (!status)
-        status = set_number(j, "general.file_type", (uint64_t)weft_mix_file_type(j->mix));
+        status = set_number(j, "general.file_type", (uint64_t)file_type(j));
     if (status || !j->imatrix)
         return status;
     status = set_text(j, "quantize.imatrix.file", j->options->imatrix);
@@ -191,8 +206,10 @@ static weft_status run(job *j, const char *from, const char *to) {
         status = weft_source_open(j->engine, from, false, NULL, NULL, &j->source);
     if (!status && o->imatrix)
         status = weft_imatrix_read(j->engine, o->imatrix, &j->imatrix, &n_chunks);
+    if (!status && o->folders_only && j->source.format != WEFT_FORMAT_HF)
+        status = weft_fail(WEFT_E_ARGUMENT, "%s: not a Hugging Face folder", from);
     if (!status)
-        status = weft_recipe_copy(&j->source, &j->recipe);
+        status = weft_recipe_of(j->engine, &j->source, from, o->pre, &j->recipe);
     if (!status)
         status = choose(j);
     if (!status)
@@ -209,8 +226,8 @@ weft_status weft_quantize(weft_engine *engine, const char *from, const char *to,
     weft_status status = weft_engine_alive(engine);
     if (status)
         return status;
-    const weft_mix *mix = weft_mix_find(options->mix);
-    if (!mix)
+    const weft_mix *mix = options->keep_types ? NULL : weft_mix_find(options->mix);
+    if (!mix && !options->keep_types)
         return weft_fail(WEFT_E_ARGUMENT, "'%.40s' is no type of file that can be written",
                          options->mix);
     job *j = weft_alloc_zeroed(&engine->allocator, sizeof *j);

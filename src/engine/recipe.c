@@ -58,7 +58,8 @@ void weft_recipe_free(weft_recipe *recipe) {
     weft_metadata_destroy(recipe->metadata);
     weft_dealloc(&a, recipe->list, recipe->room * sizeof *recipe->list);
     weft_dealloc(&a, recipe->parts, recipe->parts_room * sizeof *recipe->parts);
-    weft_dealloc(&a, recipe->names, recipe->names_room);
+    weft_dealloc(&a, recipe->names, recipe->names_room * sizeof *recipe->names);
+    weft_network_destroy(&recipe->network);
     *recipe = (weft_recipe){0};
 }
 
@@ -85,33 +86,68 @@ weft_status weft_recipe_set(weft_recipe *recipe, const char *key, const weft_val
 
 /* ---- Rows ---- */
 
+/* A vector of several parts, one whose elements change places, or one that becomes a column is made
+ * element by element. */
+static bool by_element(const weft_made *made) {
+    if (made->item.rank == 1)
+        return made->n_from > 1 || made->rope_heads > 0;
+    return made->from[0]->rank == 1;
+}
+
 static uint64_t cols_of(const weft_made *made) {
-    return (uint64_t)made->item.dims[made->item.rank - 1];
+    return by_element(made) ? 1 : (uint64_t)made->item.dims[made->item.rank - 1];
 }
 
 static uint64_t row_bytes_of(weft_dtype dtype, uint64_t n_cols) {
     return n_cols / weft_dtype_block(dtype) * weft_dtype_block_bytes(dtype);
 }
 
-static uint64_t rows_of(const weft_tensor *t) {
+/* Rows of one of its parts. */
+static uint64_t rows_of(const weft_made *made, const weft_tensor *t) {
     uint64_t n = 1;
-    for (int d = 0; d < t->rank - 1; d++)
+    for (int d = 0; d < t->rank - !by_element(made); d++)
         n *= (uint64_t)t->dims[d];
     return n;
 }
 
-bool weft_tensor_row_floats(const weft_tensor *t, uint64_t row, float *out) {
-    size_t n = (size_t)t->dims[t->rank - 1];
+/* The first element of row `row`, by the strides of all dims but the last. */
+static const unsigned char *row_at(const weft_tensor *t, uint64_t row) {
+    int64_t elements = 0;
+    for (int d = t->rank - 2; d >= 0; d--) {
+        elements += (int64_t)(row % (uint64_t)t->dims[d]) * t->strides[d];
+        row /= (uint64_t)t->dims[d];
+    }
+    int64_t block = (int64_t)weft_dtype_block(t->dtype);
     const unsigned char *p = weft_tensor_data(t);
-    p += row * row_bytes_of(t->dtype, n);
-    if (t->dtype != WEFT_F64)
+    return p + elements / block * (int64_t)weft_dtype_block_bytes(t->dtype);
+}
+
+static bool row_is_packed(const weft_tensor *t) {
+    return t->strides[t->rank - 1] == 1 || t->dims[t->rank - 1] == 1;
+}
+
+bool weft_tensor_row_floats(const weft_tensor *t, uint64_t row, float *out) {
+    size_t n = (size_t)t->dims[t->rank - 1], size = weft_dtype_block_bytes(t->dtype);
+    int64_t step = t->strides[t->rank - 1];
+    const unsigned char *p = row_at(t, row);
+    if (t->dtype != WEFT_F64 && row_is_packed(t))
         return weft_dequantize_row(t->dtype, p, n, out);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++, p += step * (int64_t)size) {
         double v;
-        memcpy(&v, p + 8 * i, sizeof v);
-        out[i] = (float)v;
+        if (t->dtype != WEFT_F64 && !weft_dequantize_row(t->dtype, p, 1, out + i))
+            return false;
+        if (t->dtype == WEFT_F64) {
+            memcpy(&v, p, sizeof v);
+            out[i] = (float)v;
+        }
     }
     return true;
+}
+
+static bool element_float(const weft_tensor *t, uint64_t i, float *out) {
+    const unsigned char *p = weft_tensor_data(t);
+    int64_t step = t->strides[0] * (int64_t)weft_dtype_block_bytes(t->dtype);
+    return weft_dequantize_row(t->dtype, p + (int64_t)i * step, 1, out);
 }
 
 /* Where row `row` comes from. Interleaving: within a head, row 2 i + h is the i-th of half h. */
@@ -119,13 +155,13 @@ static const weft_tensor *source_row(const weft_made *made, uint64_t row, uint64
     const weft_tensor *t = made->from[0];
     for (size_t k = 0; k < made->n_from; k++) {
         t = made->from[k];
-        uint64_t n = rows_of(t);
+        uint64_t n = rows_of(made, t);
         if (row < n)
             break;
         row -= n;
     }
     if (made->rope_heads > 0) {
-        uint64_t head = rows_of(t) / (uint64_t)made->rope_heads, at = row % head;
+        uint64_t head = rows_of(made, t) / (uint64_t)made->rope_heads, at = row % head;
         row = row - at + at % 2 * (head / 2) + at / 2;
     }
     *in_source = row;
@@ -161,11 +197,11 @@ static void make_rows(void *ctx, size_t begin, size_t end, int thread) {
         const weft_tensor *t = source_row(made, row, &at);
         unsigned char *out = m->out + i * m->row_bytes;
         if (m->plain) {
-            const unsigned char *p = weft_tensor_data(t);
-            memcpy(out, p + at * m->row_bytes, m->row_bytes);
+            memcpy(out, row_at(t, at), m->row_bytes);
             continue;
         }
-        if (!weft_tensor_row_floats(t, at, x)) {
+        bool read = by_element(made) ? element_float(t, at, x) : weft_tensor_row_floats(t, at, x);
+        if (!read) {
             atomic_store(&m->no_definition, true);
             return;
         }
@@ -207,9 +243,11 @@ typedef struct writing {
 } writing;
 
 static bool is_plain(const weft_recipe *recipe, const weft_made *made) {
-    bool touched = recipe->row_fn && recipe->row_touches(recipe->row_ctx, made);
+    bool touched = by_element(made);
+    touched = touched || (recipe->row_fn && recipe->row_touches(recipe->row_ctx, made));
     for (size_t k = 0; k < made->n_from; k++)
-        touched = touched || made->from[k]->dtype != made->item.dtype;
+        touched =
+            touched || made->from[k]->dtype != made->item.dtype || !row_is_packed(made->from[k]);
     return !touched && made->plus == 0;
 }
 
@@ -234,7 +272,7 @@ static weft_status write_tensor(writing *w, const weft_made *made) {
     making m = {.recipe = w->recipe, .made = made, .isa = w->engine->isa};
     m.n_cols = cols_of(made);
     m.n_rows = 1;
-    for (int d = 0; d < made->item.rank - 1; d++)
+    for (int d = 0; d < made->item.rank - !by_element(made); d++)
         m.n_rows *= (uint64_t)made->item.dims[d];
     m.row_bytes = row_bytes_of(made->item.dtype, m.n_cols);
     m.plain = is_plain(w->recipe, made);

@@ -6,6 +6,9 @@
 #include "base/engine_impl.h"
 #include "loader/gguf_write.h"
 #include "loader/loader.h"
+#include "model/network.h"
+
+#define WEFT_MADE_NAME 256
 
 struct weft_made;
 
@@ -15,7 +18,7 @@ typedef void (*weft_row_fn)(void *ctx, const struct weft_made *made, uint64_t ro
 /* One tensor to make. Its rows are those of `from`, one after the other along the first axis. */
 typedef struct weft_made {
     weft_gguf_item item; /* name: borrowed from the source or from the recipe */
-    weft_tensor **from;  /* [n_from], borrowed from the source; contiguous */
+    weft_tensor **from;  /* [n_from], borrowed from the source */
     size_t n_from;
     int32_t rope_heads;      /* rows of each head's halves are interleaved; 0: they are not */
     float plus;              /* added to every element */
@@ -26,13 +29,14 @@ typedef struct weft_made {
 typedef struct weft_recipe {
     weft_allocator allocator;
     const weft_source *source;
+    weft_network *network;   /* of a folder, whose tensors it prepared; else NULL */
     weft_metadata *metadata; /* of the file */
     weft_made *list;         /* [n] */
     size_t n, room;
-    weft_tensor **parts; /* what list[i].from points into, [n_parts]; room for all from the start */
+    weft_tensor **parts; /* what list[i].from points into; room for all from the start */
     size_t n_parts, parts_room;
-    char *names; /* names made here */
-    size_t names_bytes, names_room;
+    char (*names)[WEFT_MADE_NAME]; /* [names_room]: names made here */
+    size_t names_room;
     weft_row_fn row_fn; /* NULL: none */
     void *row_ctx;
     bool (*row_touches)(void *ctx, const weft_made *made); /* whether row_fn would change it */
@@ -40,6 +44,15 @@ typedef struct weft_recipe {
 
 /* Metadata and tensors of a source as they are: a GGUF file's, without the keys of splitting. */
 weft_status weft_recipe_copy(const weft_source *source, weft_recipe *out);
+/* A Hugging Face folder as a GGUF file: tensors by their names and in the layout there, matrices in
+ * the types that the folder has, vectors and what must stay exact as f32; keys of the
+ * hyper-parameters and of the tokeniser. `pre`: the pre-tokeniser's name; NULL: found. The source's
+ * weights map is added to. */
+weft_status weft_recipe_of_folder(weft_engine *engine, weft_source *source, const char *path,
+                                  const char *pre, weft_recipe *out);
+/* Either of them. */
+weft_status weft_recipe_of(weft_engine *engine, weft_source *source, const char *path,
+                           const char *pre, weft_recipe *out);
 void weft_recipe_free(weft_recipe *recipe);
 
 /* A key that replaces one of the same name. */

@@ -137,9 +137,11 @@ typedef enum weft_extent {
 #define WEFT_RULE_RECURRENT 128u
 #define WEFT_RULE_DENSE 256u
 #define WEFT_RULE_MIXTURE 512u
-#define WEFT_RULE_HEADS 1024u  /* a matrix a head: [n_head, rows, columns] */
-#define WEFT_RULE_FLOATS 2048u /* floats in any shape of so many elements, used as f32 */
-#define WEFT_RULE_LOG 4096u    /* folders store ln(-w) */
+#define WEFT_RULE_HEADS 1024u    /* a matrix a head: [n_head, rows, columns] */
+#define WEFT_RULE_FLOATS 2048u   /* floats in any shape of so many elements, used as f32 */
+#define WEFT_RULE_LOG 4096u      /* folders store ln(-w) */
+#define WEFT_RULE_COLUMN 8192u   /* a vector that GGUF files have as [n, 1] */
+#define WEFT_RULE_GROUPED 16384u /* a vector that they have as [groups, elements] */
 
 /* How several weights of a layer lie in one tensor of a file; each has a rule that names the tensor
  * and its own part. */
@@ -181,6 +183,7 @@ typedef struct weft_arch {
     const char *name;                         /* general.architecture of GGUF files */
     const char *model_types[WEFT_ARCH_NAMES]; /* of config.json; NULL ends */
     const char *classes[WEFT_ARCH_NAMES];     /* "architectures" of config.json; NULL ends */
+    const char *written_as; /* whose GGUF files folders are converted to; NULL: its own */
 
     const weft_key_name *keys; /* NULL or own spellings, before the usual ones; key COUNT ends */
     const weft_tensor_rule *globals;

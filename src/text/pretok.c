@@ -130,6 +130,18 @@ weft_status weft_pretok_by_name(const weft_allocator *a, const char *name, weft_
         "tokenizer.ggml.pre: unknown pre-tokeniser \"%s\" (name a known one with --pre)", name);
 }
 
+bool weft_pretok_name_at(size_t i, char *name, size_t room) {
+    if (i >= sizeof weft_pretok_table / sizeof weft_pretok_table[0])
+        return false;
+    const char *names = weft_pretok_table[i].names;
+    size_t n = strcspn(names, " ");
+    if (n >= room)
+        n = room - 1;
+    memcpy(name, names, n);
+    name[n] = 0;
+    return true;
+}
+
 void weft_pretok_free(weft_pretok *p) {
     for (int i = 0; i < p->n; i++)
         pcre2_code_free(p->rules[i].code);

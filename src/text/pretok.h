@@ -43,6 +43,8 @@ typedef struct weft_pretok_kind {
 /* The patterns of `name`; WEFT_E_UNSUPPORTED naming it when it is unknown. `a` must stay. */
 weft_status weft_pretok_by_name(const weft_allocator *a, const char *name, weft_pretok *out,
                                 weft_pretok_kind *kind);
+/* The first name of the i-th known pre-tokeniser; false past the last. */
+bool weft_pretok_name_at(size_t i, char *name, size_t room);
 /* Adds one pattern (Oniguruma's usual syntax). WEFT_E_FORMAT, _UNSUPPORTED, _MEMORY. */
 weft_status weft_pretok_add(const weft_allocator *a, weft_pretok *p, const char *pattern,
                             size_t n_bytes, weft_pretok_split split, bool inverted);

@@ -65,14 +65,14 @@ typedef struct weft_pretok_name {
 } weft_pretok_name;
 
 static const weft_pretok_name weft_pretok_table[] = {
-    {"default gpt-2 phi-2 roberta-bpe jina-v1-en jina-v2-code jina-es jina-de jina-v2-es "
+    {"gpt-2 default phi-2 roberta-bpe jina-v1-en jina-v2-code jina-es jina-de jina-v2-es "
      "jina-v2-de "
      "gigachat a.x-4.0 mellum exaone4 jais trillion granite-docling",
      false,
      false,
      false,
      {GPT2}},
-    {"mpt olmo gpt-neox modern-bert", true, false, false, {GPT2}},
+    {"olmo mpt gpt-neox modern-bert", true, false, false, {GPT2}},
     {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano",
      false,
      true,

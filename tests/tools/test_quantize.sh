@@ -1,6 +1,6 @@
 #!/bin/bash
-# weft quantize and weft diff: types and mixes, patterns, what is refused, and that no half file is
-# left.
+# weft quantize, diff, split, merge and convert: types and mixes, patterns, what is refused, and
+# that no half file is left.
 . "$(dirname "$0")/lib.sh"
 tiny m
 m=$work/m.gguf out=$work/q.gguf
@@ -66,6 +66,24 @@ tiny other adds_bos
 weft diff "$m" "$work/other.gguf" >"$work/out" 2>"$work/err"
 [ $? = 1 ] || fail "diff of models with another key"
 has "add_bos_token"
+
+# In several files and back, whichever of them is named.
+call 0 split "$m" "$work/part" --tensors 7
+call 0 inspect --check "$work/part-00001-of-00003.gguf"
+call 0 merge "$work/part-00002-of-00003.gguf" "$out"
+cmp -s "$m" "$out" || fail "split and merged: another file"
+call 1 merge "$m" "$out"
+says "not a shard"
+call 2 split "$m" "$work/part" --size 3X
+call 2 split "$m"
+call 1 split "$m" "$work/none/part"
+call 1 convert "$m" "$out"
+says "folder"
+call 1 convert "$work" "$out"
+call 2 convert "$work" "$out" --type Q9_X
+call 0 convert --help
+call 0 split --help
+call 0 merge --help
 
 # What is refused; the old file stays as it was, and nothing else is left.
 rm -f "$work"/*.gguf

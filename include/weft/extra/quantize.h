@@ -38,6 +38,9 @@ typedef struct weft_quantize_options {
     const weft_tensor_type *tensors; /* the first that matches counts; before the mix */
     size_t n_tensors;
     bool pure;                 /* one type for all matrices, no mix by role */
+    bool keep_types;           /* matrices keep their types; the mix does not matter */
+    bool folders_only;         /* a GGUF file is WEFT_E_ARGUMENT */
+    const char *pre;           /* folders: name of the pre-tokeniser; NULL: found */
     weft_progress_fn progress; /* bytes of the source; NULL: none */
     void *progress_ctx;
 } weft_quantize_options;

@@ -51,10 +51,10 @@ static const weft_tensor_rule layer2[] = {
     CONV,
     WEFT_VECTOR(rec_dt_bias, "ssm_dt.bias", "mixer.dt_bias", WEFT_EXT_REC_HEADS, 0),
     WEFT_VECTOR(rec_a, "ssm_a", "mixer.A_log", WEFT_EXT_REC_HEADS,
-                WEFT_RULE_FLOATS | WEFT_RULE_LOG),
-    WEFT_VECTOR(rec_d, "ssm_d", "mixer.D", WEFT_EXT_REC_HEADS, WEFT_RULE_FLOATS),
+                WEFT_RULE_FLOATS | WEFT_RULE_LOG | WEFT_RULE_COLUMN),
+    WEFT_VECTOR(rec_d, "ssm_d", "mixer.D", WEFT_EXT_REC_HEADS, WEFT_RULE_FLOATS | WEFT_RULE_COLUMN),
     WEFT_VECTOR(rec_norm, "ssm_norm.weight", "mixer.norm.weight", WEFT_EXT_REC_INNER,
-                WEFT_RULE_FLOATS | WEFT_RULE_OPTIONAL),
+                WEFT_RULE_FLOATS | WEFT_RULE_OPTIONAL | WEFT_RULE_GROUPED),
     OUT,
 };
 

@@ -22,6 +22,7 @@ const weft_arch weft_arch_mistral = {
     .name = "mistral",
     .model_types = {"mistral", "ministral"},
     .classes = {"MistralForCausalLM", "MinistralForCausalLM"},
+    .written_as = "llama",
     .keys = keys,
     .globals = globals,
     .n_globals = sizeof globals / sizeof *globals,

@@ -24,6 +24,7 @@ const weft_arch weft_arch_mixtral = {
     .name = "mixtral",
     .model_types = {"mixtral"},
     .classes = {"MixtralForCausalLM"},
+    .written_as = "llama",
     .keys = keys,
     .globals = globals,
     .n_globals = sizeof globals / sizeof *globals,

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""weft convert: the folders of the reference models as GGUF files. Each must have the tensors of
+the file that the usual converter made, give the folder's logits, and split and merge to the same
+bytes; what cannot be converted is refused by name. Usage: test_convert.py WEFT SHARED (77: no data)
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+# Refused: not known, or a layout of GGUF files that is not written.
+REFUSED = {"bert", "qwen3-next", "qwen3.5"}
+TOLERANCE = 1e-5  # q and k of llama are permuted, so that sums come in another order
+
+weft, shared = sys.argv[1:3]
+models = os.path.join(shared, "reference", "models")
+if not os.path.isdir(models):
+    print("skipped: no", models)
+    sys.exit(77)
+failures = []
+
+
+def run(*arguments):
+    return subprocess.run([weft, *arguments], capture_output=True, text=True)
+
+
+def logits(path, ids):
+    done = run("logits", "-m", path, "--ids", " ".join(map(str, ids)), "--float")
+    return json.loads(done.stdout)["last_logits"] if done.returncode == 0 else None
+
+
+def check_tensors(name, made):
+    original = os.path.join(models, name, name + "-f32.gguf")
+    if not os.path.exists(original):
+        return
+    done = json.loads(run("diff", original, made, "--tensors", "--json").stdout)
+    for t in done["tensors"]:
+        if t.get("max", 1) > 1e-6:
+            failures.append(f"{name}: {t}")
+
+
+def check_logits(name, made):
+    with open(os.path.join(models, name, "reference.json"), encoding="utf-8") as f:
+        ids = json.load(f)["prompts"][1]["tokens"]
+    a, b = logits(os.path.join(models, name, "hf"), ids), logits(made, ids)
+    if a is None or b is None:
+        failures.append(f"{name}: no logits from the {'folder' if a is None else 'file'}")
+        return
+    error = max(abs(x - y) for x, y in zip(a, b))
+    print(f"{name:15} largest difference of logits {error:.1e}", flush=True)
+    if not error <= TOLERANCE:
+        failures.append(f"{name}: logits differ by {error:.2e}")
+
+
+def check_shards(work, made):
+    prefix = os.path.join(work, "shard")
+    done = run("split", made, prefix, "--tensors", "4")
+    shards = sorted(f for f in os.listdir(work) if f.startswith("shard"))
+    if done.returncode or len(shards) < 2 or not shards[0].endswith(f"-of-{len(shards):05}.gguf"):
+        failures.append(f"split: {done.stderr} {shards}")
+        return
+    whole = os.path.join(work, "whole.gguf")
+    done = run("merge", os.path.join(work, shards[-1]), whole)
+    with open(made, "rb") as a, open(whole, "rb") as b:
+        if done.returncode or a.read() != b.read():
+            failures.append(f"merge: another file {done.stderr}")
+
+
+def convert(work, name):
+    folder, made = os.path.join(models, name, "hf"), os.path.join(work, name + ".gguf")
+    done = run("convert", folder, made)
+    if name in REFUSED:
+        if done.returncode != 1 or os.path.exists(made) or len(done.stderr.splitlines()) != 1:
+            failures.append(f"{name}: not refused in one line: {done.stderr}")
+    elif done.returncode:
+        failures.append(f"{name}: {done.stderr.strip()}")
+    else:
+        check_tensors(name, made)
+        check_logits(name, made)
+        if name == "llama":
+            check_shards(work, made)
+
+
+with tempfile.TemporaryDirectory() as folder_of_files:
+    for each in sorted(os.listdir(models)):
+        if os.path.isdir(os.path.join(models, each, "hf")):
+            convert(folder_of_files, each)
+for line in failures:
+    print("FAILED:", line)
+sys.exit(1 if failures else 0)

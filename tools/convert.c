@@ -1,0 +1,62 @@
+/* weft convert: a Hugging Face folder as a GGUF file. */
+#include "tool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include <weft/extra/quantize.h>
+#include <weft/extra/write.h>
+
+static const char help[] =
+    "weft convert: write a Hugging Face folder as a GGUF file\n"
+    "\n"
+    "Usage: weft convert FOLDER OUT.gguf [options]\n"
+    "  FOLDER        config.json, tokenizer.json and model.safetensors or its shards\n"
+    "  --type TYPE   of the matrices: F16, BF16, F32, Q8_0, or any type of weft quantize\n"
+    "                (default: as in the folder); vectors are F32\n"
+    "  --pre NAME    the pre-tokeniser's name in the file (default: the known one that cuts\n"
+    "                text alike)\n"
+    "  -t N          threads (default: physical cores)\n"
+    "\n"
+    "Tensors, keys, tokeniser and chat template are written as other programs expect them.\n"
+    "What the file could not say exactly is refused.\n"
+    "\n"
+    "Example:\n"
+    "  weft convert ./SmolLM2-135M smollm2.gguf --type F16\n";
+
+int tool_convert(int argc, char **argv) {
+    tool_engine how = {0};
+    weft_convert_options o = {0};
+    const tool_option table[] = {
+        {'t', "threads", TOOL_I32, &how.n_threads, 1, 1024},
+        {0, "type", TOOL_STRING, &o.type, 0, 0},
+        {0, "pre", TOOL_STRING, &o.pre, 0, 0},
+    };
+    int first, shown = -1;
+    int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], &first);
+    if (code >= 0)
+        return code;
+    if (argc - first != 2)
+        return tool_usage("convert", "give FOLDER and OUT.gguf");
+    weft_mix_info mix;
+    bool known = !o.type;
+    for (size_t i = 0; !known && weft_mix_at(i, &mix); i++)
+        known = strcasecmp(mix.name, o.type) == 0;
+    if (!known)
+        return tool_usage("convert", "unknown type '%s'", o.type);
+    weft_engine *engine;
+    code = tool_open_engine(&how, &engine);
+    if (code >= 0)
+        return code;
+    if (isatty(STDERR_FILENO)) {
+        o.progress = tool_show_progress;
+        o.progress_ctx = &shown;
+    }
+    weft_status status = weft_convert_folder(engine, argv[first], argv[first + 1], &o);
+    tool_clear_progress(&shown);
+    weft_engine_release(&engine);
+    code = status ? tool_fail_status(argv[first], status) : TOOL_DONE;
+    return tool_finish(code);
+}
