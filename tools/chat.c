@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -23,10 +21,9 @@ static const char help[] =
     "  -n N                at most N tokens an answer (default -1: until the model ends)\n"
     "  -c N                context, in tokens (default: the model's, at most 4096)\n"
     "  -t N                threads (default: physical cores); -tb N  of prompts; --pin  to CPUs\n"
-    "  -s SEED             of the sampling; the same seed gives the same text\n"
-    "  --temp T  --top-k K  --top-p P  --min-p P   sampling (0.8, 40, 0.95, 0.05); --temp 0: "
-    "greedy\n"
-    "  --repeat-penalty R  over the last 64 tokens (default 1: off)\n"
+    "  -s SEED  --temp T   the same seed gives the same text; T 0 is greedy (default 0.8)\n"
+    "  --help-sampling     all options of sampling: top-k, penalties, biases, ends, chains\n"
+    "  --json-schema FILE  --grammar FILE  --regex R   what every answer has to be\n"
     "  --cache-type TYPE   f16 (default), f32, bf16 or q8_0\n"
     "  --reproducible      the same bits on every machine; --float: a checking path\n"
     "  --cpu NAME          highest variant of the kernels\n"
@@ -38,42 +35,32 @@ static const char help[] =
     "Example: weft chat --system \"You answer in one sentence.\"\n";
 
 static int parse(int argc, char **argv, chat_options *o) {
-    weft_sampler_options *s = &o->sampler;
     const tool_option table[] = {
         TOOL_ENGINE_OPTIONS(&o->engine),
+        TOOL_CHOOSING_OPTIONS(&o->choosing),
         {'m', "model", TOOL_STRING, &o->model, 0, 0},
         {0, "system", TOOL_STRING, &o->system, 0, 0},
         {0, "resume", TOOL_STRING, &o->resume, 0, 0},
         {'n', "tokens", TOOL_I32, &o->n, -1, INT32_MAX},
         {'c', "context", TOOL_I32, &o->context, 1, INT32_MAX},
-        {'s', "seed", TOOL_STRING, &o->seed, 0, 0},
-        {0, "temp", TOOL_F32, &s->temperature, 0, 1000},
-        {0, "top-k", TOOL_I32, &s->top_k, 0, INT32_MAX},
-        {0, "top-p", TOOL_F32, &s->top_p, 0, 1},
-        {0, "min-p", TOOL_F32, &s->min_p, 0, 1},
-        {0, "repeat-penalty", TOOL_F32, &s->repeat_penalty, 0.01, 100},
         {0, "cache-type", TOOL_STRING, &o->cache_type, 0, 0},
         {0, "pre", TOOL_STRING, &o->pre, 0, 0},
         {0, "no-history", TOOL_FLAG, &o->no_history, 0, 0},
         {0, "stats", TOOL_FLAG, &o->stats, 0, 0},
+        {0, "help-sampling", TOOL_FLAG, &o->help_sampling, 0, 0},
     };
     int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], NULL);
-    if (code >= 0)
-        return code;
-    if (o->seed) {
-        int64_t seed;
-        if (!tool_parse_integer(o->seed, 0, INT64_MAX, &seed))
-            return tool_usage("chat", "-s wants a whole number from 0, not '%s'", o->seed);
-        s->seed = (uint64_t)seed;
-    } else if (getrandom(&s->seed, sizeof s->seed, GRND_NONBLOCK) != (ssize_t)sizeof s->seed) {
-        s->seed = (uint64_t)time(NULL);
+    if (code < 0 && o->help_sampling) {
+        tool_write(tool_choosing_help, strlen(tool_choosing_help));
+        return tool_finish(TOOL_DONE);
     }
-    s->seed &= INT64_MAX;
     weft_dtype type;
-    if (o->cache_type && !tool_cache_type(o->cache_type, &type))
-        return tool_usage("chat", "--cache-type wants f16, f32, bf16 or q8_0, not '%s'",
+    if (code < 0)
+        code = tool_choosing_check(&o->choosing, "chat");
+    if (code < 0 && o->cache_type && !tool_cache_type(o->cache_type, &type))
+        code = tool_usage("chat", "--cache-type wants f16, f32, bf16 or q8_0, not '%s'",
                           o->cache_type);
-    return -1;
+    return code;
 }
 
 void chat_say(const chat *c, const char *format, ...) {
@@ -105,9 +92,8 @@ typedef struct answer {
     size_t n_raw, raw_room;
     int32_t *ids;
     size_t n_ids, ids_room;
+    weft_chat_parser *parser;
     bool no_memory, nobody_reads;
-    bool reasoning; /* inside of <think> */
-    size_t n_shown; /* of raw */
 } answer;
 
 static bool keep(answer *a, int32_t token, const char *text, size_t n_bytes) {
@@ -135,10 +121,20 @@ static bool keep(answer *a, int32_t token, const char *text, size_t n_bytes) {
     return true;
 }
 
+/* Reasoning is dim on a terminal; a script gets the answer alone. */
+static void on_delta(void *ctx, const weft_chat_delta *delta) {
+    answer *a = ctx;
+    bool dim = delta->part != WEFT_CHAT_CONTENT;
+    if (a->nobody_reads || (dim && !a->c->view.terminal))
+        return;
+    a->nobody_reads = !chat_view_write(&a->c->view, delta->text, delta->n_bytes, dim);
+}
+
 static bool on_text(void *ctx, int32_t token, const char *text, size_t n_bytes) {
     answer *a = ctx;
     a->no_memory = !keep(a, token, text, n_bytes);
-    a->nobody_reads = !a->no_memory && !chat_view_write(&a->c->view, text, n_bytes, a->reasoning);
+    if (!a->no_memory)
+        a->no_memory = weft_chat_parser_feed(a->parser, text, n_bytes) != WEFT_OK;
     return !a->no_memory && !a->nobody_reads;
 }
 
@@ -153,17 +149,21 @@ static void show_stats(const chat *c, const weft_generate_result *r) {
 
 static weft_status generate(chat *c, answer *a, weft_generate_result *result) {
     weft_sampler *sampler;
-    weft_status status = weft_sampler_create(c->engine, &c->options->sampler, &sampler);
+    const weft_chat_parser_options parser = {.prompt = c->text.text,
+                                             .prompt_bytes = c->text.n_text};
+    weft_status status = weft_sampler_create(c->engine, &c->options->choosing.sampler, &sampler);
     if (status)
         return status;
-    weft_generate_options options = weft_generate_options_default();
-    options.max_tokens = c->options->n;
-    options.context_shift = true;
-    options.show_special = true;
+    status = weft_chat_parser_create(c->template, &parser, on_delta, a, &a->parser);
+    c->generate.max_tokens = c->options->n;
     running = c->session;
-    status = weft_generate(c->session, c->text.ids, c->text.n_ids, sampler, &options, on_text, a,
-                           result);
+    if (!status)
+        status = weft_generate(c->session, c->text.ids, c->text.n_ids, sampler, &c->generate,
+                               on_text, a, result);
     running = NULL;
+    if (a->parser && !status && weft_chat_parser_finish(a->parser))
+        status = WEFT_E_MEMORY;
+    weft_chat_parser_destroy(&a->parser);
     weft_sampler_release(&sampler);
     return status;
 }
@@ -345,26 +345,42 @@ static int with_session(chat *c) {
     return code;
 }
 
+static int with_model(chat *c) {
+    weft_session_options options = weft_session_options_default();
+    options.n_context = c->options->context;
+    if (c->options->cache_type)
+        (void)tool_cache_type(c->options->cache_type, &options.cache_type);
+    const weft_tokenizer *tokenizer = weft_model_tokenizer(c->model);
+    c->text.tokenizer = tokenizer;
+    c->generate = weft_generate_options_default();
+    c->generate.context_shift = true;
+    c->generate.show_special = true;
+    int code = tool_choosing_open(&c->options->choosing, tokenizer, &c->generate);
+    if (code >= 0)
+        return code;
+    weft_status status = weft_chat_template_open(tokenizer, &c->template);
+    if (status)
+        return tool_fail_status("chat template", status);
+    status = weft_session_create(c->model, &options, &c->session);
+    code = status ? tool_fail_status("session", status) : with_session(c);
+    weft_session_release(&c->session);
+    weft_chat_template_release(&c->template);
+    tool_choosing_close(&c->options->choosing);
+    return code;
+}
+
 int tool_chat(int argc, char **argv) {
-    chat_options o = {.n = -1, .sampler = weft_sampler_options_default()};
+    chat_options o = {.n = -1, .choosing = tool_choosing_default()};
     int code = parse(argc, argv, &o);
     if (code >= 0)
         return code;
     setlocale(LC_CTYPE, "");
     chat c = {.options = &o};
-    weft_session_options session = weft_session_options_default();
-    session.n_context = o.context;
-    if (o.cache_type)
-        (void)tool_cache_type(o.cache_type, &session.cache_type);
     code = tool_open_engine(&o.engine, &c.engine);
     if (code < 0)
         code = tool_open_model(c.engine, o.model, false, o.pre, &c.model);
-    if (code < 0) {
-        c.text.tokenizer = weft_model_tokenizer(c.model);
-        weft_status status = weft_session_create(c.model, &session, &c.session);
-        code = status ? tool_fail_status("session", status) : with_session(&c);
-    }
-    weft_session_release(&c.session);
+    if (code < 0)
+        code = with_model(&c);
     weft_model_release(&c.model);
     weft_engine_release(&c.engine);
     return tool_finish(code);

@@ -5,15 +5,16 @@
 
 #include "chat_text.h"
 #include "chat_view.h"
+#include "choosing.h"
 #include "line.h"
 #include "tool.h"
 
 typedef struct chat_options {
     tool_engine engine;
-    const char *model, *system, *cache_type, *pre, *resume, *seed;
+    const char *model, *system, *cache_type, *pre, *resume;
     int32_t n, context;
-    bool no_history, stats;
-    weft_sampler_options sampler;
+    bool no_history, stats, help_sampling;
+    tool_choosing choosing;
 } chat_options;
 
 typedef struct chat {
@@ -21,6 +22,8 @@ typedef struct chat {
     weft_engine *engine;
     weft_model *model;
     weft_session *session;
+    weft_chat_template *template;
+    weft_generate_options generate;
     tool_line *line;
     chat_text text;
     chat_view view;

@@ -61,7 +61,7 @@ static bool run_regen(chat *c, const char *text) {
         chat_say(c, "nothing to answer");
         return true;
     }
-    c->options->sampler.seed++; /* the same seed would give the same answer */
+    c->options->choosing.sampler.seed++; /* the same seed would give the same answer */
     return chat_answer(c);
 }
 
@@ -127,7 +127,7 @@ static bool set(const param *p, const char *text) {
 }
 
 static bool run_params(chat *c, const char *text) {
-    weft_sampler_options *s = &c->options->sampler;
+    weft_sampler_options *s = &c->options->choosing.sampler;
     const param table[] = {
         {"temp", TOOL_F32, &s->temperature, 0, 1000},
         {"top-k", TOOL_I32, &s->top_k, 0, INT32_MAX},
