@@ -8,6 +8,7 @@
 #define DIR WEFT_SHARED_DIR "/tokenizer/"
 
 static weft_engine *engine;
+static char table[4096]; /* of docs/text.md, a row a vocabulary */
 
 static weft_tokenizer *open_file(const char *path) {
     weft_source source;
@@ -58,7 +59,47 @@ static weft_json *hard_text(const weft_mapping *hard, size_t *cursor, const char
     return NULL;
 }
 
-static void check_hard(const weft_tokenizer *t, const char *name) {
+/* Texts of NAME.inp between marks, ids of NAME.out a line a text. Gives their number. */
+static size_t check_pairs(const weft_tokenizer *t, const char *name) {
+    static const char mark[] = "\n__ggml_vocab_test__\n";
+    const size_t n_mark = sizeof mark - 1;
+    char path[512];
+    weft_mapping texts, ids;
+    size_t n_pairs = 0;
+    snprintf(path, sizeof path, DIR "ggml-vocab-%s.gguf.inp", name);
+    assert_weft_ok(weft_file_map(path, &texts));
+    snprintf(path, sizeof path, DIR "ggml-vocab-%s.gguf.out", name);
+    assert_weft_ok(weft_file_map(path, &ids));
+    const char *text = (const char *)texts.data, *texts_end = text + texts.size_bytes;
+    const char *line = (const char *)ids.data, *ids_end = line + ids.size_bytes;
+    while (line < ids_end) {
+        const char *stop = memchr(line, '\n', (size_t)(ids_end - line));
+        const char *next = memmem(text, (size_t)(texts_end - text), mark, n_mark);
+        stop = stop ? stop : ids_end;
+        next = next ? next : texts_end;
+        char list[8192];
+        size_t n = (size_t)(stop - line), at = 1;
+        assert_true(n + 3 < sizeof list);
+        list[0] = '[';
+        for (size_t i = 0; i < n; i++) /* " 1 2" as "[1,2]" */
+            if (line[i] != ' ' || (at > 1 && i + 1 < n))
+                list[at++] = line[i] == ' ' ? ',' : line[i];
+        list[at++] = ']';
+        weft_json *want = line_json(list, at);
+        if (!same_ids(t, text, (size_t)(next - text), false, want))
+            fail_msg("%s: other ids for text %zu of the pairs", name, n_pairs);
+        weft_json_free(&want);
+        n_pairs++;
+        text = next < texts_end ? next + n_mark : texts_end;
+        line = stop + 1;
+    }
+    assert_true(n_pairs > 20);
+    weft_file_unmap(&texts);
+    weft_file_unmap(&ids);
+    return n_pairs;
+}
+
+static size_t check_hard(const weft_tokenizer *t, const char *name) {
     char path[512];
     weft_mapping hard, want;
     snprintf(path, sizeof path, DIR "hard-expected/ggml-vocab-%s.jsonl", name);
@@ -84,6 +125,7 @@ static void check_hard(const weft_tokenizer *t, const char *name) {
     assert_true(checked > 100);
     weft_file_unmap(&hard);
     weft_file_unmap(&want);
+    return checked;
 }
 
 static void vocabulary(void **state) {
@@ -92,8 +134,21 @@ static void vocabulary(void **state) {
     snprintf(path, sizeof path, DIR "ggml-vocab-%s.gguf", name);
     skip_without(path);
     weft_tokenizer *t = open_file(path);
-    check_hard(t, name);
+    size_t pairs = check_pairs(t, name), hard = check_hard(t, name), at = strlen(table);
+    snprintf(table + at, sizeof table - at, "| %s | %d | %zu | %zu |\n", name,
+             (int)weft_tokenizer_n_tokens(t), pairs, hard);
     weft_tokenizer_release(&t);
+}
+
+/* docs/text.md has the table; `test_vocabularies --table` prints it. */
+static void page_has_the_table(void **state) {
+    (void)state;
+    skip_without(DIR "ggml-vocab-gpt-2.gguf");
+    weft_mapping page;
+    assert_weft_ok(weft_file_map(WEFT_TEST_DATA "/../../docs/text.md", &page));
+    bool has = memmem(page.data, page.size_bytes, table, strlen(table)) != NULL;
+    weft_file_unmap(&page);
+    assert_true(has);
 }
 
 /* Failures of other engines, with the right values. */
@@ -167,7 +222,7 @@ static int tear_down(void **state) {
 #define VOCABULARY(name)                                                                           \
     { name, vocabulary, NULL, NULL, (void *)(uintptr_t)name }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         VOCABULARY("gpt-2"),
         VOCABULARY("llama-bpe"),
@@ -177,8 +232,12 @@ int main(void) {
         VOCABULARY("falcon"),
         VOCABULARY("deepseek-llm"),
         VOCABULARY("bert-bge"),
+        cmocka_unit_test(page_has_the_table),
         cmocka_unit_test(known_failures),
         cmocka_unit_test(small_tokenizers),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    int failed = cmocka_run_group_tests(tests, set_up, tear_down);
+    if (argc > 1 && strcmp(argv[1], "--table") == 0)
+        printf("%s", table);
+    return failed;
 }
