@@ -98,6 +98,37 @@ static void test_rms_norm(void **state) {
             }
 }
 
+static void test_layer_norm(void **state) {
+    (void)state;
+    const weft_kernels *scalar = weft_kernels_of(WEFT_ISA_SCALAR), *variants[WEFT_ISA_COUNT];
+    size_t n_variants = test_variants(variants);
+    float x[1000], w[1000], b[1000], y[1000], z[1000];
+    for (size_t i = 0; i < N_ITEMS(lengths); i++)
+        for (size_t kind = 0; kind < N_KINDS; kind++)
+            for (int with = 0; with < 4; with++) {
+                const float *weight = with & 1 ? w : NULL, *bias = with & 2 ? b : NULL;
+                size_t n = lengths[i];
+                row_with(kind, x, n);
+                random_floats(w, n);
+                random_floats(b, n);
+                scalar->layer_norm(x, weight, bias, n, 1e-5f, y);
+                for (size_t v = 0; v < n_variants; v++) {
+                    variants[v]->layer_norm(x, weight, bias, n, 1e-5f, z);
+                    assert_same_floats("layer_norm", variants[v]->isa, y, z, n);
+                }
+                double mean = 0, squares = 0;
+                for (size_t k = 0; k < n; k++)
+                    mean += (double)x[k] / (double)n;
+                for (size_t k = 0; k < n; k++)
+                    squares += (x[k] - mean) * (x[k] - mean);
+                double factor = 1 / sqrt(squares / (double)n + 1e-5);
+                for (size_t k = 0; k < n && kind == 0; k++) {
+                    double want = (x[k] - mean) * factor * (weight ? w[k] : 1) + (bias ? b[k] : 0);
+                    assert_true(fabs(y[k] - want) <= 2e-5);
+                }
+            }
+}
+
 static void test_softmax(void **state) {
     (void)state;
     const weft_kernels *scalar = weft_kernels_of(WEFT_ISA_SCALAR), *variants[WEFT_ISA_COUNT];
@@ -169,6 +200,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_quantize_rounds_half_to_even),
         cmocka_unit_test(test_quantize_of_odd_blocks),
         cmocka_unit_test(test_rms_norm),
+        cmocka_unit_test(test_layer_norm),
         cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_softmax_of_infinities),
     };
