@@ -142,6 +142,7 @@ typedef enum weft_extent {
 #define WEFT_RULE_LOG 4096u      /* folders store ln(-w) */
 #define WEFT_RULE_COLUMN 8192u   /* a vector that GGUF files have as [n, 1] */
 #define WEFT_RULE_GROUPED 16384u /* a vector that they have as [groups, elements] */
+#define WEFT_RULE_WIDE 32768u    /* f16 and bf16 become f32: its outputs decide, not only weigh */
 
 /* How several weights of a layer lie in one tensor of a file; each has a rule that names the tensor
  * and its own part. */

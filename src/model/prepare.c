@@ -34,6 +34,32 @@ static weft_status prepare_vector(weft_binding *b, const weft_tensor_rule *rule,
     return weft_weights_replace(b->weights, name, t);
 }
 
+/* A matrix of 16-bit floats as f32, beside its source in the map. */
+static weft_status widen_matrix(weft_binding *b, const char *name, weft_tensor **field) {
+    char derived[WEFT_TENSOR_NAME + 8];
+    weft_tensor *floats, *t;
+    snprintf(derived, sizeof derived, "%s(%s)", name, b->options->pack ? "f32p" : "f32");
+    weft_tensor *source = *field;
+    if ((*field = weft_weights_find(b->weights, derived)))
+        return WEFT_OK;
+    weft_status st = weft_derive_floats(b->engine, source, 0, &floats);
+    if (st)
+        return st;
+    t = floats;
+    if (b->options->pack) {
+        st = weft_tensor_pack(b->engine, floats, &t);
+        weft_tensor_release(&floats);
+    }
+    if (st || (st = weft_weights_take(b->weights, derived, t)))
+        return weft_fail_in(st, "%s", name);
+    *field = t;
+    return WEFT_OK;
+}
+
+static bool is_narrow(const weft_tensor *t) {
+    return t->dtype == WEFT_F16 || t->dtype == WEFT_BF16;
+}
+
 static weft_status pack_matrix(weft_binding *b, const char *name, weft_tensor **field) {
     weft_tensor *source = *field, *packed;
     if (source->layout == WEFT_LAYOUT_PANEL16)
@@ -83,6 +109,8 @@ static weft_status prepare_rule(weft_binding *b, const weft_tensor_rule *rule, i
         st = weft_derive_table(b, rule, name, field);
     else if (rule->n_rows == WEFT_EXT_NONE)
         st = prepare_vector(b, rule, name, field);
+    else if (rule->flags & WEFT_RULE_WIDE && is_narrow(*field))
+        st = widen_matrix(b, name, field);
     else if (b->options->pack)
         st = pack_matrix(b, name, field);
     if (st)

@@ -173,7 +173,8 @@
 /* ---- Mixtures: stacks in GGUF files; names of a folder's tensors, or NULL ---- */
 
 #define WEFT_ROUTER(gguf, hf)                                                                      \
-    WEFT_MATRIX(router, gguf, hf, WEFT_EXT_EXPERTS, WEFT_EXT_EMBD, WEFT_RULE_MIXTURE)
+    WEFT_MATRIX(router, gguf, hf, WEFT_EXT_EXPERTS, WEFT_EXT_EMBD,                                 \
+                WEFT_RULE_MIXTURE | WEFT_RULE_WIDE)
 #define WEFT_EXPERTS_GATE(gguf, hf)                                                                \
     WEFT_MATRIX(experts_gate, gguf, hf, WEFT_EXT_FF_EXPERT, WEFT_EXT_EMBD,                         \
                 WEFT_RULE_MIXTURE | WEFT_RULE_EXPERTS)
