@@ -76,6 +76,16 @@ size_t weft_parser_find(const weft_chat_parser *p, const char *const *marks, siz
 
 /* ---- Text and reasoning ---- */
 
+typedef enum verdict { UNDECIDED, NO_CALL, CALL } verdict;
+
+/* Whether `text` begins with `mark`; UNDECIDED when it is the beginning of it. */
+static verdict begins(weft_slice text, const char *mark) {
+    size_t n = strlen(mark), part = text.n < n ? text.n : n;
+    if (memcmp(text.text, mark, part) != 0)
+        return NO_CALL;
+    return part == n ? CALL : UNDECIDED;
+}
+
 static void enter_call(weft_chat_parser *p, size_t body) {
     p->state = WEFT_IN_CALL;
     p->body = p->seen = p->value = body;
@@ -99,6 +109,12 @@ static bool bare_call(weft_chat_parser *p, bool at_end) {
     return true;
 }
 
+/* Reasoning comes before anything else: later, its mark is content. */
+static bool may_reason(const weft_chat_parser *p) {
+    weft_slice rest = weft_slice_trim(rest_of(p, p->at));
+    return !p->spoke && (rest.n == 0 || begins(rest, mark_of(p, 0)) != NO_CALL);
+}
+
 static bool text_step(weft_chat_parser *p, bool at_end) {
     const weft_chat_syntax *s = p->syntax;
     if (p->tool_calls && s->bare && !p->started) {
@@ -107,7 +123,7 @@ static bool text_step(weft_chat_parser *p, bool at_end) {
         if (p->state == WEFT_IN_CALL)
             return true;
     }
-    const char *marks[6] = {p->tool_calls ? s->open : NULL, p->spoke ? NULL : mark_of(p, 0)};
+    const char *marks[6] = {p->tool_calls ? s->open : NULL, may_reason(p) ? mark_of(p, 0) : NULL};
     for (size_t i = 0; i < 4; i++)
         marks[2 + i] = s->dropped[i];
     size_t which = 0, n, found = weft_parser_find(p, marks, 6, &which, &n);
@@ -143,16 +159,6 @@ static bool reasoning_step(weft_chat_parser *p, bool at_end) {
 }
 
 /* ---- Calls ---- */
-
-typedef enum verdict { UNDECIDED, NO_CALL, CALL } verdict;
-
-/* Whether `text` begins with `mark`; UNDECIDED when it is the beginning of it. */
-static verdict begins(weft_slice text, const char *mark) {
-    size_t n = strlen(mark), part = text.n < n ? text.n : n;
-    if (memcmp(text.text, mark, part) != 0)
-        return NO_CALL;
-    return part == n ? CALL : UNDECIDED;
-}
 
 /* Blanks, then the mark that closes a call, where one is due. *end is moved behind it. */
 static verdict close_call(const weft_chat_parser *p, size_t *end, bool at_end) {

@@ -224,6 +224,8 @@ static void what_is_no_call_is_content(void **state) {
         "{\"name\": \"a\", ",
         "I say {\"name\": \"f\", \"parameters\": {}}",
         "<|python_tag|>print(1)",
+        "```{\"nam<think>, \"arguments\": {}}",
+        "a <think>b</think>",
     };
     for (size_t i = 0; i < sizeof llama / sizeof llama[0]; i++)
         expect("<|start_header_id|> ipython", "llama3", NULL, NULL, llama[i], llama[i]);
