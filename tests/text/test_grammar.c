@@ -204,6 +204,34 @@ static void test_masks(void **state) {
     }
 }
 
+/* Long repetitions, whose copies share masks where they are far from both ends. */
+static void test_masks_of_long_repetitions(void **state) {
+    (void)state;
+    static const char *const sources[] = {
+        "root ::= [a+1]{70,140} \"\\\"\"",         "root ::= ([a+] | \"11\"){0,90} \"\\\"\" \",\"",
+        "root ::= ([a+]? \"1\"?){30,60} \"\\\"\"", "root ::= \"a\"{100,} \")\"",
+        "root ::= ([a+]{0,30} \"1\"){2,60}",
+    };
+    static const char text[] = "aa+a1";
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        weft_grammar *g = grammar_open(tokenizer, WEFT_GRAMMAR_GBNF, sources[i]);
+        for (uint64_t seed = 0; seed < 2; seed++)
+            expect_masks(tokenizer, g, 80, seed);
+        weft_grammar_release(&g);
+    }
+    /* As one by one: a text of every length is followed by what may follow. */
+    weft_grammar *g = grammar_open(tokenizer, WEFT_GRAMMAR_GBNF, sources[0]);
+    for (int n = 0; n <= 140; n++) {
+        const uint64_t *bits;
+        assert_weft_ok(weft_grammar_mask(g, 256, &bits));
+        assert_int_equal(bits['"' / 64] >> ('"' % 64) & 1, n >= 70);
+        assert_int_equal(bits['a' / 64] >> ('a' % 64) & 1, n < 140);
+        if (n < 140)
+            assert_weft_ok(weft_grammar_accept_bytes(g, &text[n % 5], 1));
+    }
+    weft_grammar_release(&g);
+}
+
 static void test_ends(void **state) {
     (void)state;
     weft_grammar *g = grammar_open(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"ab\" \"c\"?");
@@ -255,6 +283,7 @@ int main(void) {
         cmocka_unit_test(test_ambiguity_and_depth_are_bounded),
         cmocka_unit_test(test_a_text_too_deep_is_an_error),
         cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_masks_of_long_repetitions),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_regex),
     };

@@ -174,9 +174,12 @@ static weft_status get_local(weft_masks *k, uint32_t config, const weft_local_ma
 
 /* ---- Whole masks ---- */
 
-/* Adds the tokens of the places [n], which share a stack node. */
-static weft_status add_places(weft_masks *k, const weft_place *places, size_t n, uint64_t *bits) {
+/* Adds the tokens of the places [n], which share a stack node. Tokens are short: states that differ
+ * in what comes after many bytes are made the same. */
+static weft_status add_places(weft_masks *k, weft_place *places, size_t n, uint64_t *bits) {
     weft_machine *m = k->machine;
+    for (size_t i = 0; i < n; i++)
+        places[i].state = weft_nfa_alike(m->nfa, places[i].state, k->trie->longest);
     uint32_t node = places[0].node, config = weft_machine_at_bottom(m, places, n);
     if (config == 0)
         return m->status;

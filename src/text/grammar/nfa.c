@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define SHORTEST_RUN 24
+
 void weft_nfa_init(weft_nfa *n, const weft_allocator *a) {
     memset(n, 0, sizeof *n);
     n->a = *a;
@@ -14,6 +16,8 @@ void weft_nfa_init(weft_nfa *n, const weft_allocator *a) {
 void weft_nfa_free(weft_nfa *n) {
     for (size_t i = 0; i < n->n_rules; i++)
         weft_dealloc(&n->a, n->rules[i].name, n->rules[i].name_bytes);
+    for (size_t i = 0; i < n->n_runs; i++)
+        weft_dealloc(&n->a, n->runs[i].begins, n->runs[i].n * sizeof(uint32_t));
     weft_dealloc(&n->a, n->rules, n->rules_room * sizeof *n->rules);
     weft_dealloc(&n->a, n->states, n->states_room * sizeof *n->states);
     memset(n, 0, sizeof *n);
@@ -182,6 +186,21 @@ static weft_frag star(weft_nfa *n, weft_frag f) {
     return (weft_frag){loop, end};
 }
 
+/* Remembers where the copies are; NULL where it is not worth it. */
+static weft_nfa_run *add_run(weft_nfa *n, uint32_t min, uint32_t max, size_t times, size_t each) {
+    if (times < SHORTEST_RUN || n->n_runs == WEFT_NFA_MAX_RUNS || n->status)
+        return NULL;
+    weft_nfa_run *r = &n->runs[n->n_runs];
+    *r = (weft_nfa_run){min, max, (uint32_t)each, NULL, times};
+    r->begins = weft_alloc_zeroed(&n->a, weft_size_of(times, sizeof *r->begins));
+    if (!r->begins) {
+        no_memory(n);
+        return NULL;
+    }
+    n->n_runs++;
+    return r;
+}
+
 weft_frag weft_frag_repeat(weft_nfa *n, size_t mark, weft_frag f, uint32_t min, uint32_t max) {
     size_t end = n->n_states;
     bool endless = max == WEFT_NFA_NONE;
@@ -192,9 +211,12 @@ weft_frag weft_frag_repeat(weft_nfa *n, size_t mark, weft_frag f, uint32_t min, 
         weft_nfa_too_large(n);
         return (weft_frag){0, 0};
     }
+    weft_nfa_run *run = add_run(n, min, max, times, end - mark);
     /* The last copies first: what is optional nests to the right. */
     weft_frag whole = {0, 0};
     for (size_t i = times; i-- > 0 && !n->status;) {
+        if (run)
+            run->begins[i] = i == 0 ? (uint32_t)mark : (uint32_t)n->n_states;
         weft_frag one = i == 0 ? f : copy(n, mark, end, f);
         if (endless && i + 1 == times)
             whole = star(n, one);
@@ -242,4 +264,38 @@ weft_frag weft_frag_count(weft_nfa *n, size_t mark, weft_frag f, uint32_t min, u
     for (size_t c = 0; c < min; c++)
         connect(n, f.end - (uint32_t)mark + first + (uint32_t)(each * c), 0);
     return whole;
+}
+
+/* The copy that a state is in; false: none. */
+static bool find_copy(const weft_nfa_run *r, uint32_t state, size_t *copy_number) {
+    size_t low = 1, high = r->n; /* begins[1 … n-1] descend */
+    if (state >= r->begins[0] && state - r->begins[0] < r->each) {
+        *copy_number = 0;
+        return true;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->begins[middle] > state)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *copy_number = low;
+    return low < r->n && state - r->begins[low] < r->each;
+}
+
+uint32_t weft_nfa_alike(const weft_nfa *n, uint32_t state, size_t n_bytes) {
+    for (size_t k = 0; k < n->n_runs; k++) {
+        const weft_nfa_run *r = &n->runs[k];
+        size_t i, other, far = n_bytes + 2; /* an item takes a byte, the one going on none */
+        if (!find_copy(r, state, &i))
+            continue;
+        other = i;
+        if (r->min > far && i < r->min - far)
+            other = r->min - far;
+        else if (r->max != WEFT_NFA_NONE && r->max > far && i >= r->min && i < r->max - far)
+            other = r->max - far;
+        return r->begins[other] + (state - r->begins[i]);
+    }
+    return state;
 }

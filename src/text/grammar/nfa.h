@@ -42,6 +42,16 @@ typedef struct weft_nfa_rule {
     bool nullable; /* derives the empty text */
 } weft_nfa_rule;
 
+/* The copies of a piece that is repeated many times: item i begins at begins[i]. */
+typedef struct weft_nfa_run {
+    uint32_t min, max; /* WEFT_NFA_NONE: without end */
+    uint32_t each;     /* states of a copy */
+    uint32_t *begins;  /* [n], owned; descending but for the first */
+    size_t n;
+} weft_nfa_run;
+
+#define WEFT_NFA_MAX_RUNS 64 /* that are remembered */
+
 typedef struct weft_nfa {
     weft_allocator a;
     weft_status status;
@@ -50,6 +60,8 @@ typedef struct weft_nfa {
     size_t n_states, states_room;
     weft_nfa_rule *rules;
     size_t n_rules, rules_room;
+    weft_nfa_run runs[WEFT_NFA_MAX_RUNS];
+    size_t n_runs;
 } weft_nfa;
 
 /* A piece of automaton: entered at `start`; `end` is a NEXT state that leads nowhere yet. */
@@ -84,6 +96,10 @@ weft_frag weft_frag_optional(weft_nfa *n, weft_frag f);
 weft_frag weft_frag_repeat(weft_nfa *n, size_t mark, weft_frag f, uint32_t min, uint32_t max);
 /* Of the texts of `f` those of min … max characters; `mark` as above. */
 weft_frag weft_frag_count(weft_nfa *n, size_t mark, weft_frag f, uint32_t min, uint32_t max);
+
+/* A state from which the same texts of up to `n_bytes` can follow: of copies that are far enough
+ * from both bounds of a repetition always the same one. */
+uint32_t weft_nfa_alike(const weft_nfa *n, uint32_t state, size_t n_bytes);
 
 /* Sets the status, with a detail, unless there is one already. */
 void weft_nfa_too_large(weft_nfa *n);
