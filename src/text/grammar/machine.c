@@ -172,8 +172,9 @@ static weft_call take_call(weft_machine *m) {
 /* A call that is the last thing of its rule returns where the rule itself does: so the stack does
  * not grow with a text that a rule derives by calling itself at its end. */
 static void call(weft_machine *m, const weft_nfa_state *s, uint32_t node) {
-    if (m->nfa->states[s->a].kind != WEFT_NFA_FINAL || node == 0) {
-        put_call(m, s->b, (weft_place){s->a, node});
+    bool last = m->nfa->states[s->a].kind == WEFT_NFA_FINAL;
+    if (!last || node == 0) { /* at the bottom all ends are the same */
+        put_call(m, s->b, (weft_place){last ? m->nfa->rules[0].final : s->a, node});
         return;
     }
     const weft_set *set = &m->nodes.sets[node];

@@ -7,7 +7,8 @@
 
 #define FIRST_LOCALS 64
 #define MAX_LOCAL_BYTES ((size_t)32 << 20)
-#define N_WHOLES 64 /* masks with their stack taken into account that are remembered */
+#define MANY_NODES 24 /* above which all places are walked at once, with their stacks */
+#define N_WHOLES 64   /* masks with their stack taken into account that are remembered */
 
 typedef struct weft_whole_mask {
     uint32_t config;
@@ -221,11 +222,21 @@ static weft_status sort_by_node(weft_masks *k, const weft_place *places, size_t 
     return WEFT_OK;
 }
 
+static size_t count_nodes(const weft_places *sorted) {
+    size_t n = sorted->n > 0;
+    for (size_t i = 1; i < sorted->n; i++)
+        n += sorted->items[i].node != sorted->items[i - 1].node;
+    return n;
+}
+
 static weft_status make_whole(weft_masks *k, uint32_t config, uint64_t *bits) {
     size_t n;
     const weft_place *places = weft_machine_places(k->machine, config, &n);
     memset(bits, 0, k->n_words * sizeof *bits);
+    k->sorted.n = 0;
     weft_status status = n ? sort_by_node(k, places, n) : WEFT_OK;
+    if (!status && n > 0 && count_nodes(&k->sorted) > MANY_NODES)
+        return walk(k, config, 0, (uint32_t)k->trie->n, 0, bits, false);
     for (size_t i = 0; i < n && !status;) {
         size_t end = i + 1;
         while (end < n && k->sorted.items[end].node == k->sorted.items[i].node)
