@@ -197,8 +197,10 @@ static verdict json_value(weft_chat_parser *p, bool at_end) {
     weft_json_progress progress = weft_json_scan_on(&p->scan, all.text, all.n, &p->seen);
     if (progress == WEFT_JSON_BAD || (progress == WEFT_JSON_MORE && at_end))
         return NO_CALL;
+    if (p->bare && !is_bare_call_so_far(rest_of(p, p->value)))
+        return NO_CALL;
     if (progress == WEFT_JSON_MORE)
-        return p->bare && !is_bare_call_so_far(rest_of(p, p->value)) ? NO_CALL : UNDECIDED;
+        return UNDECIDED;
     weft_slice value = {all.text + p->value, p->seen - p->value};
     p->read = weft_calls_read_json(&p->calls, value, p->bare);
     return p->read ? CALL : NO_CALL;
@@ -225,13 +227,19 @@ static verdict json_call(weft_chat_parser *p, bool at_end, size_t *end) {
     }
 }
 
+/* Of a name and an id before their arguments. */
+#define NAME_MAX_BYTES 512
+
 /* name[CALL_ID]id[ARGS]{…} */
 static verdict named_call(weft_chat_parser *p, size_t begin, bool at_end, size_t *end) {
     weft_slice rest = rest_of(p, begin);
     size_t mark = weft_slice_find(rest, "[ARGS]", 0);
+    weft_slice name = {rest.text, mark == SIZE_MAX ? rest.n : mark}, id = {"", 0};
+    if (weft_slice_find(name, "\n", 0) != SIZE_MAX ||
+        name.n > (mark == SIZE_MAX ? NAME_MAX_BYTES + strlen("[ARGS]") : NAME_MAX_BYTES))
+        return NO_CALL;
     if (mark == SIZE_MAX)
-        return at_end || rest.n > 512 || weft_slice_find(rest, "\n", 0) != SIZE_MAX ? NO_CALL
-                                                                                    : UNDECIDED;
+        return at_end ? NO_CALL : UNDECIDED;
     size_t args = begin + mark + strlen("[ARGS]");
     if (p->seen < args)
         p->seen = args;
@@ -239,7 +247,6 @@ static verdict named_call(weft_chat_parser *p, size_t begin, bool at_end, size_t
     weft_json_progress progress = weft_json_scan_on(&p->scan, all.text, all.n, &p->seen);
     if (progress != WEFT_JSON_DONE)
         return progress == WEFT_JSON_BAD || at_end ? NO_CALL : UNDECIDED;
-    weft_slice name = {rest.text, mark}, id = {"", 0};
     size_t id_mark = weft_slice_find(name, "[CALL_ID]", 0);
     if (id_mark != SIZE_MAX) {
         size_t skip = id_mark + strlen("[CALL_ID]");

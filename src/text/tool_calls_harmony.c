@@ -43,12 +43,13 @@ static void read_header(weft_chat_parser *p, weft_slice header) {
 static bool header_step(weft_chat_parser *p, bool at_end) {
     const weft_slice rest = {(const char *)p->held.data + p->at, p->held.n - p->at};
     size_t end = weft_slice_find(rest, "<|message|>", 0);
-    if (end == SIZE_MAX && rest.n <= HEADER_MAX && !at_end)
+    if (end == SIZE_MAX && rest.n < HEADER_MAX + strlen("<|message|>") && !at_end)
         return false;
-    if (end == SIZE_MAX) { /* no header */
+    if (end > HEADER_MAX) { /* no header */
         p->state = WEFT_IN_TEXT;
         p->inside = true;
-        weft_parser_release(p, WEFT_CHAT_CONTENT, p->held.n, true);
+        size_t n = rest.n < HEADER_MAX ? rest.n : HEADER_MAX;
+        weft_parser_release(p, WEFT_CHAT_CONTENT, p->at + n, true);
         return true;
     }
     read_header(p, (weft_slice){rest.text, end});

@@ -224,14 +224,15 @@ static void what_is_no_call_is_content(void **state) {
         "{\"name\": \"a\", ",
         "I say {\"name\": \"f\", \"parameters\": {}}",
         "<|python_tag|>print(1)",
+        "{\"a\": 1, \"name\": \"f\", \"parameters\": {}}",
         "```{\"nam<think>, \"arguments\": {}}",
         "a <think>b</think>",
     };
     for (size_t i = 0; i < sizeof llama / sizeof llama[0]; i++)
         expect("<|start_header_id|> ipython", "llama3", NULL, NULL, llama[i], llama[i]);
-    static const char *const mistral[] = {"[TOOL_CALLS]", "[TOOL_CALLS] [{\"name\": 1}]",
-                                          "[TOOL_CALLS]f[ARGS]{\"a\" 1}", "[TOOL_CALLS]f[ARGS]",
-                                          "[TOOL"};
+    static const char *const mistral[] = {
+        "[TOOL_CALLS]",        "[TOOL_CALLS] [{\"name\": 1}]", "[TOOL_CALLS]f[ARGS]{\"a\" 1}",
+        "[TOOL_CALLS]f[ARGS]", "[TOOL_CALLS]a\nb[ARGS]{}",     "[TOOL"};
     for (size_t i = 0; i < sizeof mistral / sizeof mistral[0]; i++)
         expect("[TOOL_CALLS]", "mistral", NULL, NULL, mistral[i], mistral[i]);
     static const char *const harmony[] = {

@@ -17,8 +17,9 @@ out() {
     cmp -s "$work/out" "$work/want" || fail "$2: '$(cat "$work/out")' is not '$1'"
 }
 
-hello='{"messages": [{"role": "user", "content": "Hi \u00e9 \"q\""}], "add_generation_prompt": true}'
-printf '%s' "$hello" >"$work/hello.json"
+cat >"$work/hello.json" <<'END'
+{"messages": [{"role": "user", "content": "Hi \u00e9 \"q\""}], "add_generation_prompt": true}
+END
 call 0 template -m "$work/chat.gguf" --input "$work/hello.json"
 quiet
 out '<|im_start|>user
