@@ -11,6 +11,7 @@
 
 #define PANEL WEFT_PANEL_ROWS
 #define MOST_TILE_ROWS 32
+#define MOST_PANELS 8 /* at once */
 #define MOST_STACKS 2
 
 typedef struct part { /* one of the stacks */
@@ -87,9 +88,9 @@ static const float *gather_floats(const job *j, const uint32_t *pairs, size_t n,
     return to;
 }
 
-/* Panel `at` of an expert's matrix: as it lies, or packed from the file's rows. */
-static const void *panel_of(const job *j, const part *p, size_t expert, size_t at,
-                            unsigned char *scratch) {
+/* Panels from `at` on of an expert's matrix: as they lie, or one packed from the file's rows. */
+static const void *panels_of(const job *j, const part *p, size_t expert, size_t at,
+                             unsigned char *scratch) {
     const weft_tensor *t = p->stack->stack;
     const unsigned char *data = weft_tensor_data(t);
     if (p->panels)
@@ -107,28 +108,34 @@ static const void *panel_of(const job *j, const part *p, size_t expert, size_t a
     return scratch + j->panel_at;
 }
 
-/* One panel of one expert for all of its rows, tile by tile. */
-static void run_panel(const job *j, const part *p, size_t expert, size_t at,
-                      unsigned char *scratch) {
-    float *y = (float *)(void *)(scratch + j->y_at);
-    const void *panel = panel_of(j, p, expert, at, scratch);
-    size_t cols = p->n_out - at * PANEL < PANEL ? p->n_out - at * PANEL : PANEL;
-    const float *bias = p->bias ? p->bias + expert * p->n_out + at * PANEL : NULL;
+/* `n_panels` consecutive panels of one expert for all of its rows, tile by tile. */
+static void run_part(const job *j, const part *p, size_t expert, size_t at, size_t n_panels,
+                     unsigned char *scratch) {
+    const void *panels = panels_of(j, p, expert, at, scratch);
+    weft_dtype type = p->stack->stack->dtype;
+    size_t ld = n_panels * PANEL, col = at * PANEL;
+    size_t cols = p->n_out - col < ld ? p->n_out - col : ld;
+    const float *bias = p->bias ? p->bias + expert * p->n_out + col : NULL;
     for (size_t first = j->begins[expert], n; first < j->begins[expert + 1]; first += n) {
         n = j->begins[expert + 1] - first;
         n = n < j->tile_rows ? n : j->tile_rows;
         const uint32_t *pairs = j->pairs + first;
+        float *y = (float *)(void *)(scratch + j->y_at);
+        if (n == 1 && cols == ld)
+            y = p->y + pairs[0] * p->n_out + col; /* straight to its place */
         if (p->q8) {
             weft_q8_rows x = gather_q8(j, pairs, n, scratch + j->q_at);
-            j->k->panel_q8(p->stack->stack->dtype, panel, 1, &x, y, PANEL);
+            j->k->panel_q8(type, panels, n_panels, &x, y, ld);
         } else {
             const float *x = gather_floats(j, pairs, n, (float *)(void *)(scratch + j->q_at));
-            j->k->panel_f32(p->stack->stack->dtype, panel, 1, x, n, j->n_in, j->n_in, y, PANEL);
+            j->k->panel_f32(type, panels, n_panels, x, n, j->n_in, j->n_in, y, ld);
         }
         for (size_t i = 0; i < n; i++) {
-            float *to = p->y + pairs[i] * p->n_out + at * PANEL;
-            for (size_t c = 0; c < cols; c++)
-                to[c] = bias ? y[i * PANEL + c] + bias[c] : y[i * PANEL + c];
+            float *to = p->y + pairs[i] * p->n_out + col;
+            if (to != y + i * ld)
+                memcpy(to, y + i * ld, cols * sizeof *to);
+            for (size_t c = 0; c < cols && bias; c++)
+                to[c] += bias[c];
         }
     }
 }
@@ -137,11 +144,16 @@ static void run_panel(const job *j, const part *p, size_t expert, size_t at,
 static void run_panels(void *ctx, size_t begin, size_t end, int thread) {
     const job *j = ctx;
     unsigned char *scratch = j->scratch + (size_t)thread * j->scratch_bytes;
-    for (size_t i = begin; i < end; i++) {
-        size_t expert = (size_t)j->used[i / j->n_panels], at = i % j->n_panels, n = 0;
-        while (at >= j->parts[n].first + j->parts[n].n_panels)
-            n++;
-        run_panel(j, &j->parts[n], expert, at - j->parts[n].first, scratch);
+    for (size_t i = begin, n; i < end; i += n) {
+        size_t expert = (size_t)j->used[i / j->n_panels], at = i % j->n_panels, k = 0;
+        while (at >= j->parts[k].first + j->parts[k].n_panels)
+            k++;
+        const part *p = &j->parts[k];
+        n = p->first + p->n_panels - at;
+        n = n < end - i ? n : end - i;
+        n = n < MOST_PANELS ? n : MOST_PANELS;
+        n = p->panels ? n : 1;
+        run_part(j, p, expert, at - p->first, n, scratch);
     }
 }
 
@@ -255,7 +267,7 @@ static bool take_scratch(weft_scope *s, job *j) {
     j->tile_rows = rows;
     j->q_at = 0;
     j->y_at = aligned(rows * row_bytes) + 64;
-    j->panel_at = j->y_at + aligned(rows * PANEL * sizeof(float));
+    j->panel_at = j->y_at + aligned(rows * MOST_PANELS * PANEL * sizeof(float));
     j->rows_at = j->panel_at + aligned(panel_bytes);
     j->scratch_bytes = j->rows_at + aligned(file_bytes);
     size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
@@ -279,9 +291,15 @@ static bool quantize(weft_scope *s, job *j, size_t n_rows) {
 static bool run(weft_scope *s, job *j, size_t n_rows) {
     if (!sort_pairs(s, j) || !take_scratch(s, j) || (j->any_q8 && !quantize(s, j, n_rows)))
         return false;
-    size_t items = j->n_used_experts * j->n_panels;
+    size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
+    size_t items = j->n_used_experts * j->n_panels, grain = items / (8 * threads);
     size_t rows_each = j->n_pair / (j->n_used_experts > 0 ? j->n_used_experts : 1) + 1;
-    weft_op_loop(s, items, PANEL * j->n_in / 8 * rows_each, run_panels, j);
+    size_t least = 32768 / (PANEL * j->n_in) / rows_each + 1;
+    grain = grain < least ? least : grain;
+    if (items <= grain)
+        run_panels(j, 0, items, 0);
+    else
+        weft_team_for(weft_scope_team(s), items, grain, run_panels, j);
     return true;
 }
 
