@@ -121,7 +121,7 @@ static void run_blocks(void *ctx, size_t begin, size_t end, int thread) {
 static void merge_blocks(const attn_job *j, const float *state, size_t n, float *most, float *sum,
                          float *y) {
     size_t step = j->n_rows * j->group * j->state_floats;
-    float factors[2 * MERGED_BLOCKS];
+    float factors[2 * MERGED_BLOCKS] = {0};
     for (size_t b = 0; b < n; b++) {
         float block_most = state[b * step + j->dim_v], m = block_most > *most ? block_most : *most;
         factors[2 * b] = *most - m;

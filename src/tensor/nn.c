@@ -38,19 +38,17 @@ static void act_run(const weft_kernels *k, weft_activation act, const float *x, 
 #define SWIGLU_LIMIT 7.0f
 #define SWIGLU_ALPHA 1.702f
 
-/* NaN stays NaN. */
+/* NaN stays NaN; y is neither gate nor up. */
 static void swiglu_clamped(const weft_kernels *k, const float *gate, const float *up, size_t n,
                            float *y) {
-    float sigmoids[WEFT_TILE];
+    for (size_t i = 0; i < n; i++)
+        y[i] = SWIGLU_ALPHA * (gate[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : gate[i]);
+    k->sigmoid(y, n, y);
     for (size_t i = 0; i < n; i++) {
-        y[i] = gate[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : gate[i];
-        sigmoids[i] = SWIGLU_ALPHA * y[i];
-    }
-    k->sigmoid(sigmoids, n, sigmoids);
-    for (size_t i = 0; i < n; i++) {
+        float g = gate[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : gate[i];
         float u = up[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : up[i];
         u = u < -SWIGLU_LIMIT ? -SWIGLU_LIMIT : u;
-        y[i] = y[i] * sigmoids[i] * (u + 1);
+        y[i] = g * y[i] * (u + 1);
     }
 }
 
