@@ -13,19 +13,13 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-    {"run", tool_run},
-    {"chat", tool_chat},
-    {"bench", tool_bench},
-    {"perplexity", tool_perplexity},
-    {"logits", tool_logits},
-    {"inspect", tool_inspect},
-    {"quantize", tool_quantize},
-    {"diff", tool_diff},
-    {"convert", tool_convert},
-    {"split", tool_split},
-    {"merge", tool_merge},
-    {"tokenize", tool_tokenize},
-    {"detokenize", tool_detokenize},
+    {"run", tool_run},           {"chat", tool_chat},
+    {"bench", tool_bench},       {"perplexity", tool_perplexity},
+    {"logits", tool_logits},     {"inspect", tool_inspect},
+    {"quantize", tool_quantize}, {"diff", tool_diff},
+    {"imatrix", tool_imatrix},   {"convert", tool_convert},
+    {"split", tool_split},       {"merge", tool_merge},
+    {"tokenize", tool_tokenize}, {"detokenize", tool_detokenize},
     {"template", tool_template},
 };
 
@@ -38,6 +32,7 @@ static const char help[] = "weft: an inference engine for transformer language m
                            "  inspect     show or check a model file\n"
                            "  diff        what differs between two model files\n"
                            "  quantize    write a model in fewer bits\n"
+                           "  imatrix     gather what matters for it over a text\n"
                            "  convert     write a Hugging Face folder as a GGUF file\n"
                            "  split       write a GGUF file as several; merge: as one again\n"
                            "  tokenize    text to token ids\n"

@@ -134,6 +134,7 @@ int tool_logits(int argc, char **argv);
 int tool_inspect(int argc, char **argv);
 int tool_quantize(int argc, char **argv);
 int tool_diff(int argc, char **argv);
+int tool_imatrix(int argc, char **argv);
 int tool_convert(int argc, char **argv);
 int tool_split(int argc, char **argv);
 int tool_merge(int argc, char **argv);

@@ -21,7 +21,7 @@ typedef struct exporting {
     size_t n_done;
 } exporting;
 
-static const weft_arch *gguf_arch(const weft_network *n) {
+const weft_arch *weft_network_exported_arch(const weft_network *n) {
 #define WEFT_ARCH_POINTER(name) &name,
     static const weft_arch *const known[] = {WEFT_ARCHS(WEFT_ARCH_POINTER)};
 #undef WEFT_ARCH_POINTER
@@ -29,10 +29,6 @@ static const weft_arch *gguf_arch(const weft_network *n) {
         if (strcmp(known[i]->name, n->arch->written_as) == 0)
             return known[i];
     return n->arch;
-}
-
-const char *weft_network_exported_as(const weft_network *network) {
-    return gguf_arch(network)->name;
 }
 
 static bool is_done(const exporting *e, size_t field) {
@@ -232,7 +228,7 @@ weft_status weft_network_export(weft_network *network, weft_weights *weights, we
                                 void *ctx) {
     exporting e = {.n = network, .gguf = *network, .fn = fn, .ctx = ctx};
     e.gguf.spelling = WEFT_SPELL_GGUF;
-    e.gguf.arch = gguf_arch(network);
+    e.gguf.arch = weft_network_exported_arch(network);
     weft_status st = export_rules(&e, -1);
     if (!st)
         st = export_scaling(&e, weights);

@@ -29,7 +29,7 @@ weft_status weft_network_export(weft_network *network, weft_weights *weights, we
  * back: what would give another network is WEFT_E_UNSUPPORTED. */
 weft_status weft_network_export_keys(const weft_network *network, weft_metadata *out);
 
-/* general.architecture of the file. */
-const char *weft_network_exported_as(const weft_network *network);
+/* The description of the file. */
+const struct weft_arch *weft_network_exported_arch(const weft_network *network);
 
 #endif

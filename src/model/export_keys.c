@@ -333,7 +333,7 @@ static weft_status read_back(keys *k) {
 
 weft_status weft_network_export_keys(const weft_network *network, weft_metadata *out) {
     keys k = {.n = network, .out = out};
-    const char *name = weft_network_exported_as(network);
+    const char *name = weft_network_exported_arch(network)->name;
     weft_value v = {.type = WEFT_VALUE_STRING, .as.s = {name, strlen(name)}};
     weft_status st = weft_metadata_put(out, "general.architecture", 20, &v);
     if (!st)

@@ -7,6 +7,7 @@
 #include "base/detail.h"
 #include "model/pass.h"
 #include "tensor/profile.h"
+#include "tensor/tap.h"
 
 /* What the first half of a layer hands to the second. */
 typedef struct halfway {
@@ -92,6 +93,8 @@ weft_status weft_pass_run(const weft_pass *p, weft_scope *scope, const atomic_bo
                           weft_tensor **logits) {
     weft_scope *a = p->cache->scratch[0], *b = p->cache->scratch[1];
     const weft_engine *engine = p->n->engine;
+    weft_scope_set_tap(a, weft_scope_tap(scope));
+    weft_scope_set_tap(b, weft_scope_tap(scope));
     weft_profile_mark(engine, "embedding", -1);
     weft_tensor *x = embed(p, b);
     weft_status st = failed(b);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "tensor/nn.h"
 #include "tensor/pack.h"
+#include "tensor/tap.h"
 #include "tensor/walk.h"
 
 #define PANEL WEFT_PANEL_ROWS
@@ -352,6 +353,8 @@ weft_status weft_experts(weft_scope *s, weft_tensor *x, weft_tensor *chosen, int
         bytes += (uint64_t)j.n_used_experts * j.parts[i].n_panels * j.parts[i].panel_bytes;
     weft_op_reads(&op, bytes);
     weft_op_end(&op);
+    for (size_t i = 0; i < n; i++)
+        weft_tap_experts(s, stacks[i].stack, x, chosen);
     return weft_scope_status(s);
 }
 

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "tensor/gate.h"
 #include "tensor/pack.h"
+#include "tensor/tap.h"
 #include "tensor/walk.h"
 
 #include <string.h>
@@ -455,7 +456,7 @@ static bool linears(weft_scope *s, const call *c, weft_tensor **out) {
 weft_tensor *weft_linear(weft_scope *s, weft_tensor *x, weft_tensor *weight, weft_tensor *bias) {
     weft_tensor *y = NULL;
     call c = {.name = "linear", .x = x, .weights = &weight, .biases = &bias, .n = 1};
-    return linears(s, &c, &y) ? y : NULL;
+    return linears(s, &c, &y) ? weft_tap_linear(s, weight, x, y) : NULL;
 }
 
 weft_tensor *weft_gated_linear(weft_scope *s, weft_tensor *gate, weft_tensor *up,
@@ -466,6 +467,8 @@ weft_tensor *weft_gated_linear(weft_scope *s, weft_tensor *gate, weft_tensor *up
     c.act = act;
     if (!weft_scope_ready(s, c.name, both, 2) || !weft_gate_allowed(s, c.name, act))
         return NULL;
+    if (weft_scope_tap(s) != NULL) /* wants to see what is multiplied */
+        return weft_linear(s, weft_gated(s, gate, up, act), weight, bias);
     return linears(s, &c, &y) ? y : NULL;
 }
 
@@ -479,6 +482,9 @@ weft_status weft_linear_many(weft_scope *s, weft_tensor *x, weft_tensor *const *
     if (n > WEFT_LINEAR_MANY)
         weft_scope_fail(s, WEFT_E_ARGUMENT, "linear", "%zu weights at once", n);
     else if (linears(s, &c, out))
+        for (size_t i = 0; i < n; i++)
+            out[i] = weft_tap_linear(s, weights[i], x, out[i]);
+    if (weft_scope_status(s) == WEFT_OK)
         return WEFT_OK;
     for (size_t i = 0; i < n; i++)
         out[i] = NULL;

@@ -19,6 +19,7 @@ struct weft_scope {
     size_t n_results, n_discarded, results_room;
     weft_scratch *scratch; /* heap scopes */
     size_t n_scratch, scratch_room;
+    const struct weft_tap *tap; /* tap.h; NULL: none */
     char detail[1024];
 };
 

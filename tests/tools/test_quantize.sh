@@ -67,6 +67,18 @@ weft diff "$m" "$work/other.gguf" >"$work/out" 2>"$work/err"
 [ $? = 1 ] || fail "diff of models with another key"
 has "add_bos_token"
 
+# Importance matrices: gathered over a text, used, and refused for another model.
+for i in 1 2 3 4 5 6 7 8 9; do printf 'then the hen in a nest ate the rest %s\n' $i; done >"$work/text"
+call 0 imatrix -m "$m" -f "$work/text" -o "$work/im.gguf" -c 32
+has "chunks of 32 tokens"
+call 0 quantize "$m" "$out" Q4_0 --imatrix "$work/im.gguf"
+has "importance for 14 of 16 tensors"
+weft inspect "$out" | grep -q "quantize.imatrix.entries_count" || fail "no key of the matrix"
+call 2 imatrix -m "$m" -f "$work/text"
+call 1 imatrix -m "$m" -f /dev/null -o "$work/im2.gguf"
+call 1 imatrix -m "$m" -f "$work/text" -o "$work/none/im.gguf"
+[ -e "$work/im2.gguf" ] && fail "a matrix of no text"
+
 # In several files and back, whichever of them is named.
 call 0 split "$m" "$work/part" --tensors 7
 call 0 inspect --check "$work/part-00001-of-00003.gguf"

@@ -63,6 +63,19 @@ WEFT_API weft_status weft_quantize(weft_engine *engine, const char *from, const 
                                    const weft_quantize_options *options,
                                    weft_quantize_result *result);
 
+/* ---- Importance matrices ---- */
+
+/* Mean squares of what each matrix of a model is multiplied by, over texts. */
+typedef struct weft_imatrix weft_imatrix;
+
+/* `n_context`: the longest text added at once. The model is borrowed. */
+WEFT_API weft_status weft_imatrix_create(weft_model *model, int32_t n_context, weft_imatrix **out);
+/* Evaluates tokens [n] from an empty cache and adds what it sees. */
+WEFT_API weft_status weft_imatrix_add(weft_imatrix *m, const int32_t *tokens, size_t n);
+/* A GGUF file as llama.cpp's tools write and read it. `text` names where the tokens come from. */
+WEFT_API weft_status weft_imatrix_write(const weft_imatrix *m, const char *path, const char *text);
+WEFT_API void weft_imatrix_release(weft_imatrix **m);
+
 #ifdef __cplusplus
 }
 #endif
