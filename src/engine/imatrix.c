@@ -12,6 +12,7 @@
 #include <weft/extra/quantize.h>
 
 #define MAX_NAME 128
+#define STEP 64 /* tokens evaluated at once */
 
 typedef struct entry {
     const weft_tensor *weight;
@@ -29,6 +30,8 @@ struct weft_imatrix {
     entry *entries; /* [n], ascending by the weight's address */
     size_t n, room;
     uint32_t n_texts, longest;
+    float *logits; /* [STEP, n_vocab]: the last layer evaluates only rows whose logits are wanted */
+    size_t logits_bytes;
 };
 
 /* ---- The tap ---- */
@@ -126,7 +129,12 @@ weft_status weft_imatrix_create(weft_model *model, int32_t n_context, weft_imatr
     m->model = weft_model_retain(model);
     weft_session_options options = weft_session_options_default();
     options.n_context = n_context;
+    options.n_batch = n_context > 0 && n_context < STEP ? n_context : STEP;
     status = weft_session_create(model, &options, &m->session);
+    m->logits_bytes =
+        weft_size_of((size_t)weft_network_info(model->network).n_vocab, STEP * sizeof *m->logits);
+    if (!status && !(m->logits = weft_alloc(&m->allocator, m->logits_bytes)))
+        status = weft_fail(WEFT_E_MEMORY, "importance matrix: out of memory");
     if (!status)
         status = weft_network_visit(model->network, model->source.weights, add_entry, m);
     if (status) {
@@ -144,8 +152,10 @@ weft_status weft_imatrix_add(weft_imatrix *m, const int32_t *tokens, size_t n) {
     if (!m || !tokens)
         return weft_fail(WEFT_E_NULL, "weft_imatrix_add: m and tokens are required");
     weft_status status = weft_session_truncate(m->session, 0, NULL);
-    if (!status)
-        status = weft_session_eval(m->session, tokens, n);
+    for (size_t at = 0, step; !status && at < n; at += step) {
+        step = n - at < STEP ? n - at : STEP;
+        status = weft_session_eval_all(m->session, tokens + at, step, m->logits);
+    }
     if (status)
         return status;
     m->n_texts++;
@@ -167,6 +177,7 @@ void weft_imatrix_release(weft_imatrix **matrix) {
         weft_dealloc(&a, e->counts, e->counts ? e->n_matrices * 8 : 0);
     }
     weft_dealloc(&a, m->entries, m->room * sizeof *m->entries);
+    weft_dealloc(&a, m->logits, m->logits ? m->logits_bytes : 0);
     weft_dealloc(&a, m, sizeof *m);
 }
 

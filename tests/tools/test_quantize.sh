@@ -68,7 +68,9 @@ weft diff "$m" "$work/other.gguf" >"$work/out" 2>"$work/err"
 has "add_bos_token"
 
 # Importance matrices: gathered over a text, used, and refused for another model.
-for i in 1 2 3 4 5 6 7 8 9; do printf 'then the hen in a nest ate the rest %s\n' $i; done >"$work/text"
+for i in 1 2 3 4 5 6 7 8 9; do
+    printf 'then the hen in a nest ate the rest %s\n' $i
+done >"$work/text"
 call 0 imatrix -m "$m" -f "$work/text" -o "$work/im.gguf" -c 32
 has "chunks of 32 tokens"
 call 0 quantize "$m" "$out" Q4_0 --imatrix "$work/im.gguf"
