@@ -23,28 +23,29 @@ static const command commands[] = {
     {"template", tool_template},
 };
 
-static const char help[] = "weft: an inference engine for transformer language models\n"
-                           "\n"
-                           "Usage: weft COMMAND [options]\n"
-                           "  run         generate text from a prompt\n"
-                           "  chat        talk with a model\n"
-                           "  bench       measure how fast a model runs here\n"
-                           "  inspect     show or check a model file\n"
-                           "  quantize    write a model in fewer bits (imatrix: what matters in it)\n"
-                           "  convert     write a folder as a GGUF file (split, merge, merge-lora, diff)\n"
-                           "  tokenize    text to token ids\n"
-                           "  detokenize  token ids to text\n"
-                           "  template    render a chat template\n"
-                           "  perplexity  measure a model on a text or against reference logits\n"
-                           "  logits      print logits as JSON (a checking tool)\n"
-                           "\n"
-                           "  weft COMMAND --help   options and an example\n"
-                           "  weft --version        version, CPU features chosen, libraries\n"
-                           "\n"
-                           "Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n"
-                           "\n"
-                           "Example:\n"
-                           "  weft run -p \"Why is the sky blue?\"\n";
+static const char help[] =
+    "weft: an inference engine for transformer language models\n"
+    "\n"
+    "Usage: weft COMMAND [options]\n"
+    "  run         generate text from a prompt\n"
+    "  chat        talk with a model\n"
+    "  bench       measure how fast a model runs here\n"
+    "  inspect     show or check a model file\n"
+    "  quantize    write a model in fewer bits (also: imatrix)\n"
+    "  convert     folder to GGUF file (also: split, merge, merge-lora, diff)\n"
+    "  tokenize    text to token ids\n"
+    "  detokenize  token ids to text\n"
+    "  template    render a chat template\n"
+    "  perplexity  measure a model on a text or against reference logits\n"
+    "  logits      print logits as JSON (a checking tool)\n"
+    "\n"
+    "  weft COMMAND --help   options and an example\n"
+    "  weft --version        version, CPU features chosen, libraries\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n"
+    "\n"
+    "Example:\n"
+    "  weft run -p \"Why is the sky blue?\"\n";
 
 static int show_version(void) {
     weft_engine *engine;
