@@ -142,9 +142,18 @@ static bool text_step(weft_chat_parser *p, bool at_end) {
     return true;
 }
 
+/* Models that skip the end of their reasoning go on to a call: where its mark is a special token,
+ * which reasoning does not spell. */
+static const char *mark_of_call(const weft_chat_parser *p) {
+    const char *open = p->tool_calls ? p->syntax->open : NULL;
+    bool special = open && (strncmp(open, "<|", 2) == 0 || *open == '[' ||
+                            strncmp(open, "<｜", strlen("<｜")) == 0);
+    return special ? open : NULL;
+}
+
 static bool reasoning_step(weft_chat_parser *p, bool at_end) {
-    const char *marks[] = {mark_of(p, 1)};
-    size_t which, n, found = weft_parser_find(p, marks, 1, &which, &n);
+    const char *marks[] = {mark_of(p, 1), mark_of_call(p)};
+    size_t which = 0, n, found = weft_parser_find(p, marks, 2, &which, &n);
     bool last = at_end && n == 0;
     weft_parser_release(p, WEFT_CHAT_REASONING, last ? p->held.n : found, false);
     if (n == 0) {
@@ -152,7 +161,7 @@ static bool reasoning_step(weft_chat_parser *p, bool at_end) {
             p->at = p->held.n; /* blanks at the end */
         return false;
     }
-    p->at = found + n;
+    p->at = which == 0 ? found + n : found;
     p->state = WEFT_IN_TEXT;
     p->skip_blanks = true;
     return true;

@@ -170,6 +170,9 @@ static const family families[] = {
      "<I need it.>{0 weather #0 " OSLO "}{1 search #1 " LIMA "}"},
     {"<|START_ACTION|>", "command", NULL,
      "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Rome.<|END_RESPONSE|>", "<Hm.>Rome."},
+    {"<|START_ACTION|>", "command", "<|START_THINKING|>",
+     "<|START_ACTION|>[{\"tool_name\": \"weather\", \"parameters\": " OSLO "}]<|END_ACTION|>",
+     "{0 weather " OSLO "}"},
     {"Action: tool_name", "command-r", NULL,
      "Action:\n```json\n[\n    {\n        \"tool_name\": \"weather\",\n        "
      "\"parameters\": " OSLO "\n    }\n]```\n",
