@@ -124,6 +124,42 @@ static void check_candidates(const char *name, const weft_sampler *s, const weft
         fail_msg("%s: %zu candidates instead of %zu", name, c->n, at);
 }
 
+/* The table of docs/sampling.md: the steps, and the cases that ask for them. */
+static void print_table(const weft_json *cases) {
+    static const struct {
+        const char *step, *parameters[6];
+    } rows[] = {
+        {"logit bias", {"logit_bias"}},
+        {"penalties", {"repeat_penalty", "presence_penalty", "frequency_penalty"}},
+        {"dry", {"dry_multiplier"}},
+        {"top_n_sigma", {"top_n_sigma"}},
+        {"top_k", {"top_k"}},
+        {"typical_p", {"typical_p"}},
+        {"top_p", {"top_p"}},
+        {"min_p", {"min_p"}},
+        {"xtc", {"xtc_probability"}},
+        {"temperature", {"temperature"}},
+        {"temperature, dynamic", {"dynatemp_range"}},
+        {"mirostat", {"mirostat"}},
+    };
+    size_t n = weft_json_length(cases), plain = 0;
+    print_message("| step | cases |\n|---|---|\n");
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        size_t count = 0;
+        for (size_t i = 0; i < n; i++) {
+            const weft_json *params = weft_json_get(weft_json_item(cases, i), "params");
+            bool asks = false;
+            for (size_t k = 0; k < 6 && rows[r].parameters[k]; k++)
+                asks |= weft_json_get(params, rows[r].parameters[k]) != NULL;
+            count += asks;
+        }
+        print_message("| %s | %zu |\n", rows[r].step, count);
+    }
+    for (size_t i = 0; i < n; i++)
+        plain += weft_json_length(weft_json_get(weft_json_item(cases, i), "params")) == 0;
+    print_message("| draw alone, odd logits | %zu |\n| all | %zu |\n", plain, n);
+}
+
 static void run_case(const weft_json *item, const weft_sampler_options *options) {
     const char *name = weft_json_string(weft_json_get(item, "name"), NULL);
     const weft_json *list = weft_json_get(item, "logits"),
@@ -177,7 +213,7 @@ static void test_reference_cases(void **state) {
         read_options(weft_json_get(weft_json_item(cases, i), "params"), &options, &l);
         run_case(weft_json_item(cases, i), &options);
     }
-    print_message("%zu cases\n", n);
+    print_table(cases);
     assert_true(n >= 83);
     weft_json_free(&root);
     weft_file_unmap(&map);
