@@ -223,6 +223,10 @@ static bool plan(weft_scope *s, attn_job *j, size_t threads, bool *split) {
     if (*split)
         cut_tiles(j, most);
     j->few = j->tile_rows * j->group <= DIRECT_QUERIES;
+    const weft_engine *engine = weft_scope_engine(s);
+    j->bf16 = !j->few && engine->numbers == WEFT_NUMBERS_DEFAULT && j->n_rows >= WEFT_BATCH_ROWS &&
+              j->kernels->panel_bf16 != NULL && weft_dtype_is_plain(j->v_type);
+    j->bf16_scores = j->bf16 && (j->kernels->isa == WEFT_ISA_AMX || engine->bf16_always);
     j->state_floats = weft_attn_lanes_up(j->dim_v + 2);
     size_t partials = weft_size_of(weft_size_of(weft_size_of(j->n_rows, j->n_head), j->n_blocks),
                                    j->state_floats * sizeof *j->partials);

@@ -144,7 +144,8 @@ static void test_llama_against_double(void **state) {
             for (int v = 0; v < TINY_VOCAB; v++)
                 most = fmax(most, fabs(expected[v] - (double)whole[i * TINY_VOCAB + v]));
         }
-        if (most > 5e-5)
+        /* Default mode may sum a long step's values in bfloat16. */
+        if (most > (mode == WEFT_NUMBERS_DEFAULT ? 0.02 : 5e-5))
             fail_msg("mode %d: %g off", mode, most);
         weft_scope_release(&scope);
         weft_cache_release(&cache);
@@ -295,7 +296,7 @@ static void test_default_mode_is_near(void **state) {
         weft_cache *cache = new_cache(&t, 2 * N, WEFT_F32, 2);
         feed(&t, cache, scope, new_sequence(cache), 0, N, N, whole);
         feed(&t, cache, scope, new_sequence(cache), 0, N, 1, other);
-        assert_true(farthest(whole, other, N * TINY_VOCAB) < 5e-5);
+        assert_true(farthest(whole, other, N * TINY_VOCAB) < 0.02);
         weft_cache_release(&cache);
         weft_scope_release(&scope);
         tiny_close(&t);
