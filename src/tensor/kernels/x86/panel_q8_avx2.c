@@ -11,6 +11,14 @@
 /* Rows of x that share a register of weights. */
 #define TILE 4
 
+/* gcc adds integers as a tree, for which it computes all products first and keeps them in memory;
+ * so it is not told that this is a sum. */
+#ifdef __clang__
+#define IN_ORDER(sum) ((void)0)
+#else
+#define IN_ORDER(sum) __asm__("" : "+x"(sum))
+#endif
+
 typedef struct unpacked {
     _Alignas(32) uint8_t w[8][64]; /* quads of 16 rows: unsigned, or int8 of the signed forms */
     float d[16], m[16];            /* d_w, and -m_w; NVFP4: of the halves */
@@ -116,6 +124,7 @@ WEFT_INLINE void quad_dots(weft_form form, bool packed, int n, int h0, int h1, s
             __m256i a = sign ? _mm256_sign_epi8(v, w[h]) : v;
             a = _mm256_maddubs_epi16(mag[h], a);
             sum[c][h] = j % group == 0 ? a : _mm256_add_epi16(sum[c][h], a);
+            IN_ORDER(sum[c][h]);
         }
     }
     if ((j + 1) % group)
@@ -129,6 +138,7 @@ WEFT_INLINE void quad_dots(weft_form form, bool packed, int n, int h0, int h1, s
             __m256i wide = _mm256_madd_epi16(sum[c][h], by);
             __m256i *to = own ? &dot->high[c][h] : &dot->low[c][h];
             *to = fresh ? wide : _mm256_add_epi32(*to, wide);
+            IN_ORDER(*to);
         }
     }
 }
