@@ -5,6 +5,7 @@
 
 #include "tensor/kernels/blocks.h"
 #include "tensor/kernels/lanes.h"
+#include "tensor/kernels/table.h"
 
 /* The parts of a packed block (blocks.h), and the table that its codes go through. */
 typedef struct q8_block {
@@ -35,15 +36,23 @@ WEFT_INLINE q8_block packed_block(weft_form form, const q8_codes *codes, const v
                       p + at.q, p + at.h, codes->table, codes->unit};
 }
 
+/* Rows of x from t on, at most `most`. */
+WEFT_INLINE weft_q8_rows rows_of_group(const weft_q8_rows *x, size_t t, size_t most) {
+    size_t n = x->n - t < most ? x->n - t : most, blocks = x->n_cols / 32;
+    return (weft_q8_rows){x->q + t * x->n_cols, x->d + t * blocks, x->sums + t * blocks, n,
+                          x->n_cols};
+}
+
 /* Whether d is times a unit, which is 1 for the other forms. */
 WEFT_INLINE bool has_unit(weft_form form) {
     return form == WEFT_FORM_CODES_3 || form == WEFT_FORM_CODES_4;
 }
 
-/* Quads whose products, two in an int16, can be added before a sum could pass 32767; at most half a
- * block where the halves have their own scales. `most` is the greatest weight. */
+/* Quads whose products can be added before a sum could pass 32767, at most half a block where the
+ * halves have their own scales. `products` of two bytes meet in an int16; 0 where sums are int32.
+ * `most` is the greatest weight. */
 WEFT_INLINE int quads_a_sum(weft_form form, int products, int most) {
-    int n = 32767 / (products * 127 * most);
+    int n = products ? 32767 / (products * 127 * most) : 8;
     int all = weft_form_halves(form) || weft_form_floats(form) ? 4 : 8;
     return n >= all ? all : n >= 4 ? 4 : n >= 2 ? 2 : 1;
 }
