@@ -139,6 +139,7 @@ typedef enum weft_extent {
 #define WEFT_RULE_MIXTURE 512u
 #define WEFT_RULE_HEADS 1024u    /* a matrix a head: [n_head, rows, columns] */
 #define WEFT_RULE_FLOATS 2048u   /* floats in any shape of so many elements, used as f32 */
+#define WEFT_RULE_MXFP4 65536u   /* experts as "…_blocks" beside "…_scales", bytes */
 #define WEFT_RULE_LOG 4096u      /* folders store ln(-w) */
 #define WEFT_RULE_COLUMN 8192u   /* a vector that GGUF files have as [n, 1] */
 #define WEFT_RULE_GROUPED 16384u /* a vector that they have as [groups, elements] */
@@ -230,6 +231,7 @@ typedef struct weft_arch {
 
     weft_router router; /* of mixtures, where the file does not say */
 
+    const char *quantized; /* quantization_config.quant_method that its rules can read, or NULL */
     const char *const *refused; /* bools of config.json that must not be true; NULL ends */
     /* What no data above can say: called last, may be NULL. */
     weft_status (*read)(const struct weft_config *config, weft_hparams *h);

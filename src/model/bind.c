@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/detail.h"
+#include "model/derive.h"
 #include "model/network_impl.h"
 #include "tensor/kernels/panel.h"
 
@@ -313,8 +314,11 @@ static weft_status bind_rule(weft_binding *b, const weft_tensor_rule *rule, int3
     if (rule->flags & WEFT_RULE_GATHER && rule->n_rows == WEFT_EXT_VOCAB &&
         (st = take_vocab(&n->h, name, t)))
         return st;
-    if ((st = check_tensor(&n->h, rule, apart, name, t)) ||
-        (apart && (st = check_apart(b, rule, layer))))
+    if (rule->flags & WEFT_RULE_MXFP4) {
+        if ((st = weft_mxfp4_check(b, rule, name, t)))
+            return st;
+    } else if ((st = check_tensor(&n->h, rule, apart, name, t)) ||
+               (apart && (st = check_apart(b, rule, layer))))
         return st;
     *field = t;
     return WEFT_OK;
@@ -355,6 +359,12 @@ static bool matches(const char *own, const char *rest) {
     return *rest == 0;
 }
 
+/* "…_scales" beside "…_blocks". */
+static bool is_scales(const char *own, const char *rest) {
+    size_t n = strlen(own), end = strlen("_blocks");
+    return n > end && !strncmp(own, rest, n - end) && !strcmp(rest + n - end, "_scales");
+}
+
 static bool rule_named(const weft_network *n, const char *rest) {
     static const char *const tables[] = {"self_attn.rotary_emb.inv_freq",
                                          "attn_rot_embd.weight",
@@ -365,6 +375,8 @@ static bool rule_named(const weft_network *n, const char *rest) {
                                          "attn.masked_bias"};
     for (size_t i = 0; i < n->arch->n_layer_rules; i++) {
         const char *own = n->arch->layer[i].name[n->spelling];
+        if (own && n->arch->layer[i].flags & WEFT_RULE_MXFP4 && is_scales(own, rest))
+            return true;
         if (own && matches(own, rest))
             return true;
     }

@@ -193,6 +193,26 @@ static weft_status pack(const derivation *d, weft_dtype type, weft_tensor **out)
     return st;
 }
 
+weft_status weft_derive_panels(weft_binding *b, weft_tensor *stack, weft_tensor **out) {
+    weft_scope *s = NULL;
+    int64_t n = weft_tensor_dim(stack, 0), step = rows_up(weft_tensor_dim(stack, 1));
+    int64_t dims[2] = {n * step, weft_tensor_dim(stack, 2)};
+    *out = NULL;
+    weft_status st = weft_scope_create(b->engine, WEFT_SCOPE_HEAP, &s);
+    if (!st)
+        st = weft_tensor_create_heap(&b->engine->allocator, weft_tensor_dtype(stack),
+                                     WEFT_LAYOUT_PANEL16, 2, dims, true, out);
+    for (int64_t e = 0; !st && e < n; e++) {
+        weft_tensor *matrix = weft_tensor_select(s, stack, 0, (size_t)e);
+        if (!(st = failed(s)))
+            st = weft_tensor_pack_into(b->engine, matrix, *out, e * step);
+    }
+    weft_scope_release(&s);
+    if (st)
+        weft_tensor_release(out);
+    return st;
+}
+
 /* Experts that the file keeps apart, in its own layout, as one stack: a copy. */
 static weft_status stack(const derivation *d, weft_dtype type, weft_tensor **out) {
     int64_t dims[3] = {d->shape.n_stacked, d->shape.rows, d->shape.cols};

@@ -21,4 +21,13 @@ weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, con
 weft_status weft_derive_floats(weft_engine *engine, weft_tensor *source, float plus,
                                weft_tensor **out);
 
+/* Rank-3 `stack` as panels, the rows of each matrix rounded up to whole ones; one reference. */
+weft_status weft_derive_panels(weft_binding *b, weft_tensor *stack, weft_tensor **out);
+
+/* WEFT_RULE_MXFP4: whether blocks and scales are there and fit; and *field as MXFP4 of GGUF. */
+weft_status weft_mxfp4_check(const weft_binding *b, const weft_tensor_rule *rule, const char *name,
+                             const weft_tensor *blocks);
+weft_status weft_derive_mxfp4(weft_binding *b, const weft_tensor_rule *rule, const char *name,
+                              weft_tensor **field);
+
 #endif

@@ -221,6 +221,11 @@ static weft_status refuse_options(const weft_config *c) {
             return weft_config_fail(c, WEFT_E_UNSUPPORTED, c->arch->refused[i],
                                     "is not supported for %s", c->arch->name);
     }
+    const char *method;
+    if (c->arch->quantized &&
+        !weft_metadata_string(c->metadata, "quantization_config.quant_method", &method) &&
+        !strcmp(method, c->arch->quantized))
+        return WEFT_OK;
     static const char *const refused[] = {"quantization_config", "compression_config"};
     for (size_t i = 0; i < weft_metadata_count(c->metadata); i++) {
         weft_value v;

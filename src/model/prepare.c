@@ -103,7 +103,9 @@ static weft_status prepare_rule(weft_binding *b, const weft_tensor_rule *rule, i
     }
     weft_rule_name(n, rule, layer, 0, name);
     uint64_t bytes = bytes_of(b, rule, layer);
-    if (weft_rule_derives(n, rule))
+    if (rule->flags & WEFT_RULE_MXFP4)
+        st = weft_derive_mxfp4(b, rule, name, field);
+    else if (weft_rule_derives(n, rule))
         st = weft_derive(b, rule, layer, field);
     else if (rule->flags & WEFT_RULE_FLOATS)
         st = weft_derive_table(b, rule, name, field);

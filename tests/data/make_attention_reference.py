@@ -15,6 +15,7 @@ import sys
 
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 VOCAB = 64
 BASE = dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
@@ -66,6 +67,9 @@ MODELS = {
         sliding_window=16, layer_types=["sliding_attention", "full_attention"],
         **rope(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
                original_max_position_embeddings=64))),
+    "gpt-oss-mxfp4": ("GptOss", dict(
+        head_dim=16, num_local_experts=4, num_experts_per_tok=2, intermediate_size=32,
+        sliding_window=16, layer_types=["sliding_attention", "full_attention"], **rope())),
     "qwen3-moe-mixed": ("Qwen3Moe", dict(head_dim=8, num_hidden_layers=3, mlp_only_layers=[1],
                                          moe_intermediate_size=16, norm_topk_prob=True,
                                          num_experts=6, num_experts_per_tok=3)),
@@ -93,6 +97,26 @@ def fill(model, generator):
             b.copy_(noise.half().float())
 
 
+FP4 = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def quantise(model, generator):
+    """Random MXFP4 blocks for the experts: sets their values, gives the tensors of a folder."""
+    blocks = {}
+    for name, p in model.named_parameters():
+        if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            continue
+        experts, columns, rows = p.shape
+        q = torch.randint(0, 256, (experts, rows, columns // 32, 16), generator=generator)
+        scale = torch.randint(123, 126, (experts, rows, columns // 32), generator=generator)
+        values = torch.stack([FP4[q & 15], FP4[q >> 4]], -1).reshape(experts, rows, -1, 32)
+        values = values * torch.exp2(scale[..., None] - 127.0)
+        p.data.copy_(values.reshape(experts, rows, columns).transpose(1, 2))
+        blocks[name + "_blocks"] = q.to(torch.uint8)
+        blocks[name + "_scales"] = scale.to(torch.uint8)
+    return blocks
+
+
 def logits_of(model, tokens):
     with torch.no_grad():
         return model(torch.tensor([tokens]), use_cache=False).logits[0].float()
@@ -117,6 +141,17 @@ def describe(model, tokens):
                        "final_logits": numbers(final)}}
 
 
+def put_blocks(folder, blocks):
+    path = f"{folder}/model.safetensors"
+    tensors = {k: v for k, v in load_file(path).items() if k + "_blocks" not in blocks}
+    save_file({**tensors, **blocks}, path)
+    with open(f"{folder}/config.json") as f:
+        config = json.load(f)
+    config["quantization_config"] = {"quant_method": "mxfp4"}
+    with open(f"{folder}/config.json", "w") as f:
+        json.dump(config, f, indent=2)
+
+
 def make(name, folder):
     family, more = MODELS[name]
     config = getattr(transformers, family + "Config")(**{**BASE, **more})
@@ -127,6 +162,7 @@ def make(name, folder):
         torch.manual_seed(seed)
         model = kind._from_config(config, attn_implementation="eager").float().eval()
         fill(model, generator)
+        blocks = quantise(model, generator) if "mxfp4" in name else {}
         prompts = [describe(model, torch.randint(5, VOCAB, (n,), generator=generator).tolist())
                    for n in lengths]
         if min(min(p["greedy"]["margins"]) for p in prompts) > 0.01:
@@ -135,6 +171,8 @@ def make(name, folder):
         sys.exit(f"{name}: no seed gives clear choices")
     model.half().save_pretrained(folder) # under the published names
     os.remove(f"{folder}/generation_config.json")
+    if blocks:
+        put_blocks(folder, blocks)
     with open(f"{folder}/reference.json", "w") as f:
         json.dump({"name": name, "kind": "causal-lm", "vocab_size": VOCAB, "seed": seed,
                    "prompts": prompts}, f, separators=(",", ":"))

@@ -1,6 +1,6 @@
 /* gpt-oss (OpenAI 2025): a window on every other layer, attention sinks, biases everywhere, and a
  * mixture with a clamped gate whose weights are the softmax of the chosen experts' scores. Folders
- * of floats hold the experts' matrices transposed, gate and up in turns. */
+ * hold gate and up in turns, in MXFP4, or as floats, then transposed. */
 #include "base/detail.h"
 #include "model/arch/list.h"
 #include "model/arch/rules.h"
@@ -9,6 +9,7 @@
 static const weft_tensor_rule globals[] = {WEFT_USUAL_GLOBALS};
 
 #define STACKED (WEFT_RULE_MIXTURE | WEFT_RULE_EXPERTS)
+#define BLOCKS (STACKED | WEFT_RULE_OPTIONAL | WEFT_RULE_MXFP4)
 #define TRANSPOSED (STACKED | WEFT_RULE_TRANSPOSED)
 
 static const weft_tensor_rule layer[] = {
@@ -26,6 +27,12 @@ static const weft_tensor_rule layer[] = {
     WEFT_VECTOR(experts_up_bias, "ffn_up_exps.bias", NULL, WEFT_EXT_FF_EXPERT, STACKED),
     WEFT_VECTOR(experts_down_bias, "ffn_down_exps.bias", "mlp.experts.down_proj_bias",
                 WEFT_EXT_EMBD, STACKED),
+    WEFT_PART(experts_gate, NULL, "mlp.experts.gate_up_proj_blocks", WEFT_FUSED_TURNS, 0,
+              WEFT_EXT_FF_EXPERT, WEFT_EXT_FF_EXPERT, WEFT_EXT_NONE, WEFT_EXT_EMBD, BLOCKS),
+    WEFT_PART(experts_up, NULL, "mlp.experts.gate_up_proj_blocks", WEFT_FUSED_TURNS, 1,
+              WEFT_EXT_FF_EXPERT, WEFT_EXT_FF_EXPERT, WEFT_EXT_NONE, WEFT_EXT_EMBD, BLOCKS),
+    WEFT_MATRIX(experts_down, NULL, "mlp.experts.down_proj_blocks", WEFT_EXT_EMBD,
+                WEFT_EXT_FF_EXPERT, BLOCKS),
     WEFT_PART(experts_gate, NULL, "mlp.experts.gate_up_proj", WEFT_FUSED_TURNS, 0,
               WEFT_EXT_FF_EXPERT, WEFT_EXT_FF_EXPERT, WEFT_EXT_NONE, WEFT_EXT_EMBD, TRANSPOSED),
     WEFT_PART(experts_up, NULL, "mlp.experts.gate_up_proj", WEFT_FUSED_TURNS, 1, WEFT_EXT_FF_EXPERT,
@@ -84,5 +91,6 @@ const weft_arch weft_arch_gpt_oss = {
     .rope_base_default = {150000, 150000},
     .window_pattern = 2,
     .router = {.scores = WEFT_SCORES_SOFTMAX_CHOSEN},
+    .quantized = "mxfp4",
     .read = read,
 };
