@@ -191,16 +191,22 @@ static weft_status grow(weft_sampler *s, size_t n) {
     return weft_fail(WEFT_E_MEMORY, "no memory for sampling among %zu tokens", n);
 }
 
-/* Fills s->logits: what the mask allows, with the bias; -inf for all else. */
-static weft_status take_logits(weft_sampler *s, const float *logits, const uint64_t *bits) {
+/* Fills s->logits: what the mask allows; -inf for all else. */
+static void make_dense(weft_sampler *s) {
     for (size_t i = 0; i < s->n_vocab; i++)
-        s->logits[i] = isnan(logits[i]) ? -INFINITY : (double)logits[i];
-    for (size_t w = 0; bits && w * 64 < s->n_vocab; w++) {
+        s->logits[i] = isnan(s->given[i]) ? -INFINITY : (double)s->given[i];
+    for (size_t w = 0; s->bits && w * 64 < s->n_vocab; w++) {
         size_t end = w * 64 + 64 < s->n_vocab ? w * 64 + 64 : s->n_vocab;
-        for (size_t i = w * 64; i < end && bits[w] != UINT64_MAX; i++)
-            if (!(bits[w] >> (i % 64) & 1))
+        for (size_t i = w * 64; i < end && s->bits[w] != UINT64_MAX; i++)
+            if (!(s->bits[w] >> (i % 64) & 1))
                 s->logits[i] = -INFINITY;
     }
+    s->dense = true;
+}
+
+static weft_status add_bias(weft_sampler *s) {
+    if (s->options.n_logit_bias > 0)
+        make_dense(s);
     for (size_t i = 0; i < s->options.n_logit_bias; i++) {
         if ((size_t)s->bias[i].token >= s->n_vocab)
             return weft_fail(WEFT_E_RANGE,
@@ -211,25 +217,35 @@ static weft_status take_logits(weft_sampler *s, const float *logits, const uint6
     return WEFT_OK;
 }
 
+/* The logits are a row until the first step that narrows candidates down, and again for one that
+ * changes logits. A row that was not touched stays the caller's. */
 static weft_status run_chain(weft_sampler *s) {
     bool gathered = false;
     weft_status st = WEFT_OK;
     for (size_t i = 0; i < s->n_steps && !st; i++) {
         const weft_sample_step *step = &weft_sample_steps[s->steps[i]];
+        if (step->is_on && !step->is_on(&s->options))
+            continue;
+        bool ranks = step->apply == weft_sample_top_k;
         if (step->on_logits && gathered)
             weft_candidates_scatter(s);
+        else if (step->on_logits && !s->dense)
+            make_dense(s);
         else if (!step->on_logits && !gathered)
-            st = weft_candidates_gather(s);
+            st = weft_candidates_gather(s, ranks ? (size_t)s->options.top_k : SIZE_MAX);
         gathered = !step->on_logits;
         if (!st)
             step->apply(s);
     }
-    return st || gathered ? st : weft_candidates_gather(s);
+    return st || gathered ? st : weft_candidates_gather(s, SIZE_MAX);
 }
 
 static weft_status choose(weft_sampler *s, const float *logits, const uint64_t *bits, double u,
                           int32_t *token) {
-    weft_status st = take_logits(s, logits, bits);
+    s->given = logits;
+    s->bits = bits;
+    s->dense = false;
+    weft_status st = add_bias(s);
     if (!st)
         st = run_chain(s);
     if (st)

@@ -7,18 +7,7 @@
 #include "model/exact.h"
 #include "model/sampler_impl.h"
 
-weft_status weft_candidates_gather(weft_sampler *s) {
-    weft_candidates *c = &s->candidates;
-    c->n = 0;
-    c->sorted = false;
-    for (size_t i = 0; i < s->n_vocab; i++)
-        if (s->logits[i] > -INFINITY) { /* false for NaN */
-            c->ids[c->n] = (int32_t)i;
-            c->logits[c->n++] = s->logits[i];
-        }
-    return c->n ? WEFT_OK
-                : weft_fail(WEFT_E_NO_CANDIDATES, "all %zu logits are -inf or NaN", s->n_vocab);
-}
+#define HEAP_MAX 512 /* top-k up to this is cut while gathering */
 
 void weft_candidates_scatter(weft_sampler *s) {
     for (size_t i = 0; i < s->n_vocab; i++)
@@ -75,6 +64,68 @@ static size_t drop_hopeless(uint64_t *keys, size_t n, size_t k) {
         if (keys[i] >> 53 >= b)
             keys[kept++] = keys[i];
     return kept;
+}
+
+/* The k-th highest of logits [n], k <= n, by a heap of the k highest so far; -inf where there are
+ * fewer above it. `heap` [k]. */
+static float kth_highest(const float *logits, size_t n, float *heap, size_t k) {
+    for (size_t i = 0; i < k; i++)
+        heap[i] = -INFINITY;
+    float least = -INFINITY; /* heap[0], kept apart so that the usual case is one comparison */
+    for (size_t i = 0; i < n; i++) {
+        if (!(logits[i] > least)) /* also for NaN */
+            continue;
+        float l = logits[i];
+        size_t at = 0;
+        for (size_t child; (child = 2 * at + 1) < k; at = child) {
+            child += child + 1 < k && heap[child + 1] < heap[child];
+            if (heap[child] >= l)
+                break;
+            heap[at] = heap[child];
+        }
+        heap[at] = l;
+        least = heap[0];
+    }
+    return least;
+}
+
+static void put(weft_candidates *c, size_t id, double logit) {
+    c->ids[c->n] = (int32_t)id;
+    c->logits[c->n++] = logit;
+}
+
+/* Of the caller's logits, those that the mask allows. */
+static void gather_given(weft_sampler *s, size_t k) {
+    weft_candidates *c = &s->candidates;
+    const float *l = s->given;
+    if (s->bits) {
+        for (size_t w = 0; w * 64 < s->n_vocab; w++)
+            for (uint64_t left = s->bits[w]; left; left &= left - 1) {
+                size_t i = w * 64 + (size_t)__builtin_ctzll(left);
+                if (i < s->n_vocab && l[i] > -INFINITY)
+                    put(c, i, (double)l[i]);
+            }
+        return;
+    }
+    float least = -INFINITY;
+    if (k <= HEAP_MAX && k < s->n_vocab)
+        least = kth_highest(l, s->n_vocab, (float *)s->spare, k);
+    for (size_t i = 0; i < s->n_vocab; i++)
+        if (l[i] >= least && l[i] > -INFINITY) /* false for NaN */
+            put(c, i, (double)l[i]);
+}
+
+weft_status weft_candidates_gather(weft_sampler *s, size_t k) {
+    weft_candidates *c = &s->candidates;
+    c->n = 0;
+    c->sorted = false;
+    if (!s->dense)
+        gather_given(s, k);
+    for (size_t i = 0; i < s->n_vocab && s->dense; i++)
+        if (s->logits[i] > -INFINITY)
+            put(c, i, s->logits[i]);
+    return c->n ? WEFT_OK
+                : weft_fail(WEFT_E_NO_CANDIDATES, "all %zu logits are -inf or NaN", s->n_vocab);
 }
 
 /* Keys are made of floats: penalties may give doubles between two floats, whose order is then

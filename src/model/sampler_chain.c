@@ -5,17 +5,25 @@
 #include "base/detail.h"
 #include "model/sampler_impl.h"
 
+static bool cuts_by_sigma(const weft_sampler_options *o) {
+    return o->top_n_sigma > 0;
+}
+
+static bool cuts_by_rank(const weft_sampler_options *o) {
+    return o->top_k > 0;
+}
+
 const weft_sample_step weft_sample_steps[] = {
-    {"penalties", weft_sample_penalties, true},
-    {"dry", weft_sample_dry, true},
-    {"top_n_sigma", weft_sample_top_n_sigma, false},
-    {"top_k", weft_sample_top_k, false},
-    {"typical_p", weft_sample_typical_p, false},
-    {"top_p", weft_sample_top_p, false},
-    {"min_p", weft_sample_min_p, false},
-    {"xtc", weft_sample_xtc, false},
-    {"temperature", weft_sample_temperature, false},
-    {"mirostat", weft_sample_mirostat, false},
+    {"penalties", weft_sample_penalties, true, weft_sampler_penalises},
+    {"dry", weft_sample_dry, true, weft_sampler_dries},
+    {"top_n_sigma", weft_sample_top_n_sigma, false, cuts_by_sigma},
+    {"top_k", weft_sample_top_k, false, cuts_by_rank},
+    {"typical_p", weft_sample_typical_p, false, NULL},
+    {"top_p", weft_sample_top_p, false, NULL},
+    {"min_p", weft_sample_min_p, false, NULL},
+    {"xtc", weft_sample_xtc, false, NULL},
+    {"temperature", weft_sample_temperature, false, NULL},
+    {"mirostat", weft_sample_mirostat, false, NULL},
 };
 #define N_STEPS (sizeof weft_sample_steps / sizeof weft_sample_steps[0])
 

@@ -34,6 +34,9 @@ struct weft_sampler {
     int32_t *matches;       /* [history_room]: room for DRY */
     size_t vocab_room;      /* of the buffers below */
     size_t n_vocab;         /* of this choice */
+    const float *given;     /* [n_vocab] of this choice */
+    const uint64_t *bits;   /* what the mask allows; NULL: all */
+    bool dense;             /* `logits` are in force, instead of those given */
     double *logits;         /* [vocab_room] by id */
     uint32_t *counts;       /* [vocab_room] by id; zeros between the steps */
     uint64_t *keys, *spare; /* [vocab_room]: sorting */
@@ -42,8 +45,9 @@ struct weft_sampler {
 
 /* ---- Candidates (sampler_candidates.c) ---- */
 
-/* Those of s->logits that are above -inf. WEFT_E_NO_CANDIDATES where there is none. */
-weft_status weft_candidates_gather(weft_sampler *s);
+/* Those whose logit is above -inf; at least the first `k` of them, others may be left out.
+ * WEFT_E_NO_CANDIDATES where there is none. */
+weft_status weft_candidates_gather(weft_sampler *s, size_t k);
 /* s->logits again: the candidates', -inf for all others. */
 void weft_candidates_scatter(weft_sampler *s);
 /* Sorts, where not done yet; at least the first `n` are kept, others that cannot be among them may
@@ -60,6 +64,7 @@ typedef struct weft_sample_step {
     const char *name;
     void (*apply)(weft_sampler *s);
     bool on_logits; /* changes s->logits, instead of narrowing the candidates down */
+    bool (*is_on)(const weft_sampler_options *o); /* NULL: always */
 } weft_sample_step;
 
 extern const weft_sample_step weft_sample_steps[];

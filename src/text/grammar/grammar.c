@@ -18,6 +18,8 @@ struct weft_grammar {
     size_t collect_above;  /* bytes of the machine at which it is asked to forget */
     uint64_t *bits;        /* [n_words] handed out */
     size_t n_words;
+    int32_t *ends; /* [n_ends] tokens that end a text */
+    size_t n_ends, ends_room;
 };
 
 /* ---- The vocabulary ---- */
@@ -35,6 +37,17 @@ static weft_status token_trie(weft_tokenizer *t, const weft_token_trie **out) {
             weft_token_trie_free(&made); /* another thread was faster */
     }
     *out = there;
+    return WEFT_OK;
+}
+
+static weft_status find_ends(weft_grammar *g) {
+    for (int32_t i = 0; i < g->tokenizer->n; i++) {
+        if (!g->tokenizer->eog[i])
+            continue;
+        if (!weft_nfa_grow(&g->a, (void **)&g->ends, &g->ends_room, g->n_ends + 1, sizeof *g->ends))
+            return weft_fail(WEFT_E_MEMORY, "grammar: out of memory");
+        g->ends[g->n_ends++] = i;
+    }
     return WEFT_OK;
 }
 
@@ -61,6 +74,8 @@ static weft_status compile(weft_grammar *g, weft_grammar_kind kind, const char *
     weft_status status = weft_nfa_analyse(&g->nfa, g->root);
     if (!status)
         status = token_trie(g->tokenizer, &trie);
+    if (!status)
+        status = find_ends(g);
     if (!status)
         status = weft_machine_init(&g->machine, &g->a, &g->nfa);
     if (!status)
@@ -104,6 +119,7 @@ void weft_grammar_release(weft_grammar **grammar) {
     weft_machine_free(&g->machine);
     weft_nfa_free(&g->nfa);
     weft_dealloc(&t->a, g->bits, g->n_words * sizeof *g->bits);
+    weft_dealloc(&t->a, g->ends, g->ends_room * sizeof *g->ends);
     weft_dealloc(&t->a, g, sizeof *g);
     weft_tokenizer_release(&t);
 }
@@ -201,9 +217,9 @@ weft_status weft_grammar_mask(weft_grammar *g, size_t n_vocab, const uint64_t **
     size_t known = g->masks.n_words < n_words ? g->masks.n_words : n_words;
     memset(g->bits, 0, n_words * sizeof *g->bits);
     memcpy(g->bits, found, known * sizeof *g->bits);
-    for (int32_t i = 0; weft_grammar_may_end(g) && i < g->tokenizer->n; i++)
-        if (g->tokenizer->eog[i] && (size_t)i < n_vocab)
-            g->bits[i / 64] |= UINT64_C(1) << (i % 64);
+    for (size_t i = 0; i < g->n_ends && weft_grammar_may_end(g); i++)
+        if ((size_t)g->ends[i] < n_vocab)
+            g->bits[g->ends[i] / 64] |= UINT64_C(1) << (g->ends[i] % 64);
     *bits = g->bits;
     return WEFT_OK;
 }
