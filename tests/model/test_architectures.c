@@ -198,8 +198,103 @@ static void test_legacy_configs(void **state) {
     }
 }
 
+/* ---- Memory ---- */
+
+/* Opening, one step of three rows and closing, with `fail_in` as in tiny.h; what the step gave. */
+static weft_status open_and_step(const char *path, counter *count, long fail_in, bool pack) {
+    static const int32_t tokens[3] = {5, 6, 7}, sequences[3] = {0};
+    weft_engine *engine = tiny_engine(count, WEFT_NUMBERS_DEFAULT, 1);
+    weft_source source = {0};
+    weft_network *network = NULL;
+    weft_cache *cache = NULL;
+    weft_scope *scope = NULL;
+    weft_tensor *logits = NULL;
+    int32_t sequence;
+    count->fail_in = fail_in;
+    weft_status st = weft_source_open(engine, path, false, NULL, NULL, &source);
+    weft_network_options o = {.hugging_face = true, .pack = pack};
+    if (!st)
+        st = weft_network_create(engine, source.metadata, source.weights, &o, &network);
+    if (!st)
+        st = weft_cache_create(engine, network, &(weft_cache_options){64, WEFT_F16, 1}, &cache);
+    if (!st)
+        st = weft_cache_sequence_create(cache, &sequence);
+    if (!st)
+        st = weft_scope_create(engine, WEFT_SCOPE_ARENA, &scope);
+    weft_step step = {tokens, sequences, NULL, 3};
+    if (!st)
+        st = weft_forward(network, cache, scope, &step, NULL, &logits);
+    count->fail_in = -1;
+    weft_scope_release(&scope);
+    weft_cache_release(&cache);
+    weft_network_destroy(&network);
+    weft_source_close(&source);
+    weft_engine_release(&engine);
+    return st;
+}
+
+/* Fused, transposed, stacked and converted weights: every allocation may fail, nothing is lost. */
+static void test_every_allocation_may_fail(void **state) {
+    (void)state;
+    static const char *const names[] = {"falcon-old", "gpt-oss-mxfp4", "gpt-oss-untruncated",
+                                        "granite-moe-shared", "phi3-longrope"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[512];
+        snprintf(path, sizeof path, OWN_MODELS "%s", names[i]);
+        weft_status st = WEFT_E_MEMORY;
+        for (long at = 0; st; at += at < 40 ? 1 : 7) {
+            counter count;
+            st = open_and_step(path, &count, at, i % 2);
+            if (st && st != WEFT_E_MEMORY)
+                fail_msg("%s: allocation %ld: %s", names[i], at, weft_status_name(st));
+            assert_int_equal(count.n_live, 0);
+            assert_int_equal(count.live_bytes, 0);
+            assert_true(at < 100000);
+        }
+    }
+}
+
+/* Once warm, a decode step of a mixture takes no memory. */
+static void test_steady_steps_take_no_memory(void **state) {
+    (void)state;
+    static const char *const names[] = {"glm4-moe", "gpt-oss-mxfp4", "phi3-longrope", "cohere"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[512];
+        counter count;
+        weft_source source;
+        weft_network *network;
+        weft_cache *cache;
+        weft_scope *scope;
+        int32_t sequence;
+        float logits[MAX_VOCAB];
+        snprintf(path, sizeof path, OWN_MODELS "%s", names[i]);
+        weft_engine *engine = tiny_engine(&count, WEFT_NUMBERS_DEFAULT, 2);
+        assert_weft_ok(weft_source_open(engine, path, false, NULL, NULL, &source));
+        weft_network_options o = {.hugging_face = true, .pack = true};
+        assert_weft_ok(weft_network_create(engine, source.metadata, source.weights, &o, &network));
+        assert_weft_ok(
+            weft_cache_create(engine, network, &(weft_cache_options){64, WEFT_F16, 1}, &cache));
+        assert_weft_ok(weft_cache_sequence_create(cache, &sequence));
+        assert_weft_ok(weft_scope_create(engine, WEFT_SCOPE_ARENA, &scope));
+        for (int32_t t = 0; t < 12; t++) {
+            long before = count.n_calls, token = t % 50 + 5;
+            int32_t id = (int32_t)token;
+            assert_weft_ok(tiny_step(network, cache, scope, sequence, &id, 1, logits));
+            if (t > 4)
+                assert_int_equal(count.n_calls, before);
+        }
+        weft_scope_release(&scope);
+        weft_cache_release(&cache);
+        weft_network_destroy(&network);
+        weft_source_close(&source);
+        weft_engine_release(&engine);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_steady_steps_take_no_memory),
         cmocka_unit_test(test_own_models),
         cmocka_unit_test(test_shared_models),
         cmocka_unit_test(test_default_numbers),
