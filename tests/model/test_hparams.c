@@ -208,6 +208,65 @@ static void test_options_that_are_not_there_are_refused(void **state) {
            "value_length");
 }
 
+/* What a folder of `type` says, with one more key unless it is NULL. */
+static weft_status read_variant(const char *type, bool mixture, const char *key,
+                                const weft_value *value) {
+    weft_allocator a = weft_allocator_system();
+    weft_metadata *m = tiny_metadata(&a, type, true);
+    const weft_arch *arch;
+    weft_hparams h;
+    tiny_put_f64(m, "layer_norm_eps", 1e-5);
+    tiny_put_u32(m, "n_positions", TINY_CTX);
+    if (key)
+        assert_weft_ok(weft_metadata_put(m, key, strlen(key), value));
+    if (mixture) {
+        tiny_put_u32(m, "num_local_experts", 8);
+        if (!key || strcmp(key, "num_experts_per_tok") != 0)
+            tiny_put_u32(m, "num_experts_per_tok", 2);
+    }
+    assert_weft_ok(weft_arch_find(m, WEFT_SPELL_HF, &arch));
+    weft_status st = weft_hparams_read(m, arch, WEFT_SPELL_HF, &h);
+    weft_metadata_destroy(m);
+    return st;
+}
+
+/* Options of one architecture each: all is well without, and with them their key is named. */
+static void test_variants_are_refused_by_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        bool mixture;
+        const char *key;
+        weft_value value;
+        weft_status status;
+        const char *named;
+    } cases[] = {
+        {"falcon", false, "alibi", B(1), WEFT_E_UNSUPPORTED, "alibi"},
+        {"phi", false, "qk_layernorm", B(1), WEFT_E_UNSUPPORTED, "qk_layernorm"},
+        {"stablelm", false, "qk_layernorm", B(1), WEFT_E_UNSUPPORTED, "qk_layernorm"},
+        {"cohere", false, "use_qk_norm", B(1), WEFT_E_UNSUPPORTED, "use_qk_norm"},
+        {"gpt2", false, "scale_attn_by_inverse_layer_idx", B(1), WEFT_E_UNSUPPORTED,
+         "scale_attn_by_inverse_layer_idx"},
+        {"olmoe", true, "clip_qkv", F(8), WEFT_E_UNSUPPORTED, "clip_qkv"},
+        {"gpt_oss", true, "swiglu_limit", F(5), WEFT_E_UNSUPPORTED, "swiglu_limit"},
+        {"gpt_oss", true, "quantization_config.quant_method", S("fp8"), WEFT_E_UNSUPPORTED,
+         "quantization_config"},
+        {"glm4_moe", true, "scoring_func", S("tanh"), WEFT_E_UNSUPPORTED, "scoring_func"},
+        {"glm4_moe", true, "n_group", U(3), WEFT_E_FORMAT, "n_group"},
+        {"qwen3_moe", true, "num_experts_per_tok", U(9), WEFT_E_FORMAT, "num_experts_per_tok"},
+        {"mixtral", true, "num_experts_per_tok", U(0), WEFT_E_FORMAT, "num_experts_per_tok"},
+        {"phi3", false, "rope_scaling.type", S("dynamic"), WEFT_E_UNSUPPORTED, "dynamic"},
+        {"granite", false, "hidden_act", S("quick_gelu"), WEFT_E_UNSUPPORTED, "hidden_act"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *type = cases[i].type, *key = cases[i].key;
+        assert_weft_ok(read_variant(type, cases[i].mixture, NULL, NULL));
+        weft_status st = read_variant(type, cases[i].mixture, key, &cases[i].value);
+        if (st != cases[i].status || !strstr(weft_detail(), cases[i].named))
+            fail_msg("%s %s: %s: %s", type, key, weft_status_name(st), weft_detail());
+    }
+}
+
 static void test_missing_keys_are_named(void **state) {
     (void)state;
     static const char *const gguf[] = {"general.architecture",
@@ -471,6 +530,7 @@ int main(void) {
         cmocka_unit_test(test_one_value_a_layer),
         cmocka_unit_test(test_endless_contexts),
         cmocka_unit_test(test_options_that_are_not_there_are_refused),
+        cmocka_unit_test(test_variants_are_refused_by_name),
         cmocka_unit_test(test_missing_keys_are_named),
         cmocka_unit_test(test_unknown_architectures_are_named),
         cmocka_unit_test(test_bad_tensors_are_named),
