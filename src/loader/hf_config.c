@@ -2,6 +2,7 @@
  * {"rope_parameters": {"rope_theta": 1e4}} becomes the key "rope_parameters.rope_theta". */
 #include "loader/read.h"
 
+#include <math.h>
 #include <string.h>
 #include "base/alloc.h"
 #include "base/detail.h"
@@ -20,6 +21,7 @@ typedef struct weft_flatten {
         size_t key_bytes; /* of the prefix, its dot included */
     } open[MAX_DEPTH];
     int depth;
+    bool skip_known; /* a key that is there already stays as it is */
 } weft_flatten;
 
 /* ---- What Python writes and JSON does not know ---- */
@@ -107,21 +109,47 @@ static weft_status parse(const weft_allocator *a, const char *path, const char *
 
 /* ---- Values ---- */
 
-/* The one type that all elements have: integers among reals count as reals. Other mixtures, null,
- * arrays and objects: WEFT_VALUE_ARRAY, of which only the length is kept. */
+/* A number, or among numbers what stands for one that JSON does not know: a word, or an object
+ * {"__float__": word}. */
+static bool number_of(const weft_json *v, double *out) {
+    static const struct {
+        const char *word;
+        double value;
+    } words[] = {{"Infinity", INFINITY}, {"-Infinity", -INFINITY}, {"NaN", NAN}};
+    weft_json_type t = weft_json_type_of(v);
+    if (t == WEFT_JSON_OBJECT) {
+        v = weft_json_get(v, "__float__");
+        t = v ? weft_json_type_of(v) : WEFT_JSON_NULL;
+    }
+    if (t == WEFT_JSON_INTEGER || t == WEFT_JSON_REAL) {
+        *out = weft_json_number(v);
+        return true;
+    }
+    for (size_t i = 0; t == WEFT_JSON_STRING && i < sizeof words / sizeof *words; i++)
+        if (!strcmp(weft_json_string(v, NULL), words[i].word)) {
+            *out = words[i].value;
+            return true;
+        }
+    return false;
+}
+
+/* The one type that all elements have: integers among reals count as reals, and so does what
+ * number_of knows. Other mixtures, null, arrays and objects: WEFT_VALUE_ARRAY, of which only the
+ * length is kept. */
 static weft_value_type element_type(const weft_json *array, size_t n) {
     bool all[] = {true, true, true, true}; /* bool, integer, number, string */
+    double number;
     for (size_t i = 0; i < n; i++) {
         weft_json_type t = weft_json_type_of(weft_json_item(array, i));
         all[0] = all[0] && t == WEFT_JSON_BOOL;
         all[1] = all[1] && t == WEFT_JSON_INTEGER;
-        all[2] = all[2] && (t == WEFT_JSON_INTEGER || t == WEFT_JSON_REAL);
+        all[2] = all[2] && number_of(weft_json_item(array, i), &number);
         all[3] = all[3] && t == WEFT_JSON_STRING;
     }
     return all[0]   ? WEFT_VALUE_BOOL
            : all[1] ? WEFT_VALUE_I64
-           : all[2] ? WEFT_VALUE_F64
            : all[3] ? WEFT_VALUE_STRING
+           : all[2] ? WEFT_VALUE_F64
                     : WEFT_VALUE_ARRAY;
 }
 
@@ -139,7 +167,7 @@ static weft_status put_numbers(weft_flatten *f, size_t key_bytes, weft_value_typ
         else if (type == WEFT_VALUE_I64)
             ((int64_t *)data)[i] = weft_json_integer(v);
         else
-            ((double *)data)[i] = weft_json_number(v);
+            number_of(v, &((double *)data)[i]);
     }
     weft_status status =
         weft_metadata_put_array(f->source->metadata, f->key, key_bytes, type, data, n);
@@ -210,6 +238,9 @@ static weft_status put_array(weft_flatten *f, size_t key_bytes, const weft_json 
 
 static weft_status put_value(weft_flatten *f, size_t key_bytes, const weft_json *json) {
     weft_value v = {0};
+    f->key[key_bytes] = 0;
+    if (f->skip_known && weft_metadata_index(f->source->metadata, f->key, &(size_t){0}))
+        return WEFT_OK;
     switch (weft_json_type_of(json)) {
     case WEFT_JSON_NULL:
     case WEFT_JSON_OBJECT:
@@ -285,6 +316,20 @@ static weft_status flatten(weft_flatten *f, const weft_json *root, const char *p
     return WEFT_OK;
 }
 
+/* A model that sees or hears as well: what it says of its text's part stands as if alone, before
+ * what it says of the whole; but whether the output is tied is said of the whole. */
+static weft_status flatten_text(weft_flatten *f, const weft_json *root, const weft_json *text) {
+    static const char tied[] = "tie_word_embeddings";
+    weft_status status = WEFT_OK;
+    f->skip_known = true;
+    memcpy(f->key, tied, sizeof tied);
+    if (weft_json_get(root, tied))
+        status = put_value(f, sizeof tied - 1, weft_json_get(root, tied));
+    if (!status)
+        status = flatten(f, text, "");
+    return status ? status : flatten(f, root, "");
+}
+
 weft_status weft_hf_config_read(const char *path, const char *prefix, weft_source *source) {
     weft_mapping map;
     weft_json *root = NULL;
@@ -296,7 +341,11 @@ weft_status weft_hf_config_read(const char *path, const char *prefix, weft_sourc
     if (status)
         return status;
     weft_flatten f = {.source = source, .path = path};
-    status = flatten(&f, root, prefix);
+    const weft_json *text = weft_json_get(root, "text_config");
+    if (!*prefix && text && weft_json_type_of(text) == WEFT_JSON_OBJECT)
+        status = flatten_text(&f, root, text);
+    else
+        status = flatten(&f, root, prefix);
     weft_json_free(&root);
     return status;
 }

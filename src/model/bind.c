@@ -12,23 +12,43 @@ static size_t left_out(const weft_network *n, const char *name) {
     return n->base_bytes > 0 && !strncmp(name, n->arch->hf_base, n->base_bytes) ? n->base_bytes : 0;
 }
 
-static const char *layer_prefix(const weft_network *n) {
+/* Folders of models that see or hear as well: "model.layers.…" goes by one of these before or
+ * after its first part. */
+static const char INSIDE[] = "model.language_model.", BEFORE[] = "language_model.model.";
+
+/* A name of a folder as this one has it. */
+static void folder_name(const weft_network *n, const char *name, char *out, size_t room) {
+    bool inside = n->wrap == INSIDE && !strncmp(name, "model.", 6);
+    if (inside)
+        snprintf(out, room, "%s%s", INSIDE, name + 6);
+    else
+        snprintf(out, room, "%s%s", n->wrap == BEFORE ? "language_model." : "",
+                 name + left_out(n, name));
+}
+
+static void layer_prefix(const weft_network *n, char out[96]) {
     const char *folder = n->arch->hf_layers ? n->arch->hf_layers : "model.layers.";
-    const char *prefix = n->spelling == WEFT_SPELL_HF ? folder : "blk.";
-    return prefix + left_out(n, prefix);
+    if (n->spelling == WEFT_SPELL_HF)
+        folder_name(n, folder, out, 96);
+    else
+        snprintf(out, 96, "blk.");
 }
 
 void weft_rule_name(const weft_network *n, const weft_tensor_rule *rule, int32_t layer,
                     int32_t expert, char name[WEFT_TENSOR_NAME]) {
     const char *own = rule->name[n->spelling];
-    char prefix[96] = "", number[16] = "";
+    char prefix[96] = "", full[WEFT_TENSOR_NAME], number[16] = "";
     name[0] = 0;
     if (!own)
         return;
-    if (layer < 0)
-        own += left_out(n, own);
-    else
-        snprintf(prefix, sizeof prefix, "%s%d.", layer_prefix(n), layer);
+    if (layer < 0 && n->spelling == WEFT_SPELL_HF) {
+        folder_name(n, own, full, sizeof full);
+        own = full;
+    } else if (layer >= 0) {
+        layer_prefix(n, prefix);
+        size_t at = strlen(prefix);
+        snprintf(prefix + at, sizeof prefix - at, "%d.", layer);
+    }
     const char *star = strchr(own, '*');
     if (star)
         snprintf(number, sizeof number, "%d", expert);
@@ -390,7 +410,8 @@ static bool rule_named(const weft_network *n, const char *rest) {
 /* A tensor of a layer that no rule knows means a model that is not what its architecture says. */
 static weft_status refuse_strangers(const weft_binding *b) {
     const weft_network *n = b->network;
-    const char *prefix = layer_prefix(n);
+    char prefix[96];
+    layer_prefix(n, prefix);
     size_t n_prefix = strlen(prefix);
     for (size_t i = 0; i < weft_weights_count(b->weights); i++) {
         const char *name;
@@ -425,6 +446,15 @@ static weft_status refuse_strangers(const weft_binding *b) {
 static void find_base(weft_binding *b) {
     weft_network *n = b->network;
     n->base_bytes = 0;
+    n->wrap = NULL;
+    for (size_t i = 0; n->spelling == WEFT_SPELL_HF && i < weft_weights_count(b->weights); i++) {
+        const char *name;
+        weft_weights_at(b->weights, i, &name);
+        if (!strncmp(name, INSIDE, sizeof INSIDE - 1))
+            n->wrap = INSIDE;
+        else if (!strncmp(name, BEFORE, sizeof BEFORE - 1))
+            n->wrap = BEFORE;
+    }
     if (n->spelling != WEFT_SPELL_HF || !n->arch->hf_base)
         return;
     size_t bytes = strlen(n->arch->hf_base);

@@ -11,6 +11,8 @@ struct weft_network {
     weft_spelling spelling;
     weft_hparams h;
     weft_globals globals;
+    const char
+        *wrap; /* before a folder's names, of the model's text within a larger one; or NULL */
     size_t base_bytes;   /* of arch->hf_base, where the folder's names leave it out; else 0 */
     bool tied_output;    /* globals.output is globals.embedding */
     weft_layer *layers;  /* [h.n_layer] */

@@ -33,6 +33,17 @@ MODELS = {
         linear_value_head_dim=8, linear_conv_kernel_dim=4, num_experts=4, num_experts_per_tok=2,
         moe_intermediate_size=16, shared_expert_intermediate_size=16,
         max_position_embeddings=256, tie_word_embeddings=False), 0.1),
+    "qwen3.5-vision": ("Qwen3_5ForConditionalGeneration", "Qwen3_5Config", dict(
+        text_config=dict(
+            COMMON, hidden_size=16, intermediate_size=24, num_hidden_layers=4,
+            num_attention_heads=2, num_key_value_heads=1, head_dim=16, linear_num_key_heads=1,
+            linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8,
+            linear_conv_kernel_dim=4, max_position_embeddings=256),
+        vision_config=dict(
+            depth=1, hidden_size=8, intermediate_size=8, num_heads=1, out_hidden_size=16,
+            patch_size=2, spatial_merge_size=2, temporal_patch_size=1, num_position_embeddings=4,
+            in_channels=1),
+        tie_word_embeddings=True), 0.2),
     "deepseek-v2-lite": ("DeepseekV2ForCausalLM", "DeepseekV2Config", dict(
         hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
         q_lora_rank=None, kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12,
@@ -68,7 +79,8 @@ MODELS = {
 
 def make_model(class_name, config_name, arguments, std, seed):
     torch.manual_seed(seed)
-    config = getattr(transformers, config_name)(**COMMON, **arguments)
+    common = {} if "text_config" in arguments else COMMON
+    config = getattr(transformers, config_name)(**common, **arguments)
     model = getattr(transformers, class_name)(config).float().eval()
     with torch.no_grad():
         for name, p in model.named_parameters():

@@ -1,4 +1,5 @@
 /* Hugging Face folders: config.json flattened, its relatives, one safetensors file or shards. */
+#include <math.h>
 #include "folder.h"
 #include "loader/loader.h"
 
@@ -25,6 +26,43 @@ static void refuse(folder *f, weft_status status, const char *part) {
     assert_int_equal(strncmp(weft_detail(), f->path, strlen(f->path)), 0);
 }
 
+/* [0.5, infinity], however that is written. */
+static void check_limits(const weft_metadata *m, const char *key) {
+    size_t index;
+    weft_value low, high;
+    assert_true(weft_metadata_index(m, key, &index));
+    assert_true(weft_metadata_item(m, index, 0, &low) && weft_metadata_item(m, index, 1, &high));
+    assert_true(low.type == WEFT_VALUE_F64 && low.as.f == 0.5);
+    assert_true(high.type == WEFT_VALUE_F64 && isinf(high.as.f));
+}
+
+/* A model that also sees: its text's part stands as if alone; who is tied is said of the whole. */
+static void text_of_a_larger_model(void **state) {
+    folder *f = *state;
+    weft_source s;
+    uint32_t hidden;
+    const char *type;
+    bool tied = true;
+    write_text(f, "config.json",
+               "{\"model_type\": \"whole\", \"hidden_size\": 7, \"architectures\": [\"A\"],"
+               " \"tie_word_embeddings\": false, \"text_config\": {\"model_type\": \"text\","
+               " \"hidden_size\": 64, \"tie_word_embeddings\": true, \"rope\": {\"x\": 1}},"
+               " \"vision_config\": {\"hidden_size\": 8}}");
+    write_weights(f, "model.safetensors", TENSOR("t"));
+    open_ok(f, &s);
+    assert_weft_ok(weft_metadata_u32(s.metadata, "hidden_size", &hidden));
+    assert_int_equal(hidden, 64);
+    assert_weft_ok(weft_metadata_string(s.metadata, "model_type", &type));
+    assert_string_equal(type, "text");
+    assert_weft_ok(weft_metadata_bool(s.metadata, "tie_word_embeddings", &tied));
+    assert_false(tied);
+    assert_weft_ok(weft_metadata_u32(s.metadata, "rope.x", &hidden));
+    assert_weft_ok(weft_metadata_u32(s.metadata, "vision_config.hidden_size", &hidden));
+    assert_int_equal(hidden, 8);
+    assert_true(weft_metadata_find(s.metadata, "architectures", &(weft_value){0}));
+    weft_source_close(&s);
+}
+
 static void flattens_config(void **state) {
     folder *f = *state;
     weft_source s;
@@ -37,7 +75,8 @@ static void flattens_config(void **state) {
         " \"none\": null, \"factors\": [1, 2.5], \"ids\": [1, 2], \"names\": [\"a\", \"bc\"],"
         " \"mixed\": [1, \"a\"], \"empty\": [], \"flags\": [true, false],"
         " \"objects\": [{}], \"tie\": true, \"max\": 1000000000000000019884624838656,"
-        " \"limits\": [0.0, Infinity], \"nan\": NaN, \"text\": \"NaN 1000000000000000000000\"}");
+        " \"limits\": [0.5, Infinity], \"newer\": [0.5, {\"__float__\": \"Infinity\"}], \"nan\": "
+        "NaN, \"text\": \"NaN 1000000000000000000000\"}");
     write_weights(f, "model.safetensors", TENSOR("t"));
     open_ok(f, &s);
     const weft_metadata *m = s.metadata;
@@ -58,6 +97,8 @@ static void flattens_config(void **state) {
     /* Python's habits: integers of any size, infinities */
     assert_true(weft_metadata_find(m, "max", &v) && v.type == WEFT_VALUE_F64 && v.as.f == 1e30);
     assert_true(weft_metadata_find(m, "limits", &v) && v.as.array.n == 2);
+    check_limits(m, "limits");
+    check_limits(m, "newer");
     /* … which no reader takes for a number, nor for something that is not there. */
     assert_true(weft_metadata_find(m, "nan", &v) && v.type == WEFT_VALUE_STRING);
     assert_weft_fails(weft_metadata_f64(m, "nan", &theta), WEFT_E_FORMAT);
@@ -253,6 +294,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_open, folder_close)
     const struct CMUnitTest tests[] = {
         TEST(flattens_config),
+        TEST(text_of_a_larger_model),
         TEST(reads_the_relatives_of_config),
         TEST(reads_tensors_at_odd_addresses),
         TEST(reads_shards),
