@@ -40,6 +40,7 @@ MODELS = {
                                                    "original_max_position_embeddings": 64}})),
     "olmoe": ("Olmoe", dict(intermediate_size=16, norm_topk_prob=False, **EXPERTS)),
     "cohere": ("Cohere", dict(logit_scale=0.25, use_qk_norm=False, layer_norm_eps=1e-5)),
+    "ernie4.5": ("Ernie4_5", dict(head_dim=8, use_bias=True)),
     "falcon-old": ("Falcon", dict(multi_query=True, parallel_attn=True, bias=False, alibi=False,
                                   new_decoder_architecture=False)),
     "glm4-moe": ("Glm4Moe", dict(head_dim=8, moe_intermediate_size=16, n_routed_experts=8,

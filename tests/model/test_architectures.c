@@ -28,6 +28,7 @@ static const struct {
     {"qwen3.5", true, 2e-4},
 };
 static const char *const own[] = {"cohere",
+                                  "ernie4.5",
                                   "falcon-old",
                                   "glm4-moe",
                                   "gpt-neox-sequential",

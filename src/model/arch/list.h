@@ -20,6 +20,7 @@
     X(weft_arch_phi3)                                                                              \
     X(weft_arch_gpt2)                                                                              \
     X(weft_arch_gptneox)                                                                           \
+    X(weft_arch_ernie4_5)                                                                          \
     X(weft_arch_falcon)                                                                            \
     X(weft_arch_starcoder2)                                                                        \
     X(weft_arch_stablelm)                                                                          \
