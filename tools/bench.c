@@ -15,7 +15,7 @@ static const char help[] =
     "to warm up; load time, time to the first token, memory; and the machine's own limits.\n"
     "  -m MODEL         GGUF file, folder or known name (default: " TOOL_DEFAULT_MODEL ")\n"
     "  --shape SHAPE    random weights: llama-135m, llama-1b, llama-3b, llama-8b\n"
-    "  --type TYPE      their type, as Q4_0 (default), Q4_K, Q8_0, F16\n"
+    "  --type TYPE      their type, as Q4_0 (default), Q4_K_M, Q8_0, F16\n"
     "  -p N,…           tokens of the prompts (default 512)\n"
     "  -n N             tokens to decode (default 64); --depth N,…  after so many (default 0)\n"
     "  --batch N,…      rows of one step with all their logits (default: none)\n"
@@ -29,7 +29,7 @@ static const char help[] =
     "  -t N             threads (default: physical cores); -tb N  of prompts; --pin  to CPUs\n"
     "  --cpu NAME       highest variant allowed\n"
     "  --reproducible   the same bits on every machine; --float: a checking path\n"
-    "Example: weft bench --shape llama-1b --type Q4_K --depth 0,2048 --format markdown\n";
+    "Example: weft bench --shape llama-1b --type Q4_K_M --depth 0,2048 --format markdown\n";
 
 static const char *const formats[] = {"table", "markdown", "csv", "json", "svg"};
 
@@ -55,7 +55,13 @@ static bool parse_list(const char *text, int64_t low, int64_t high, bench_list *
     }
 }
 
-static bool known_type(const char *name, weft_dtype *out) {
+/* "Q4_K", or a mixture's name "Q4_K_M". */
+static bool known_type(const char *name, weft_dtype *out, bool *mixed) {
+    *mixed = strcasecmp(name, "q4_k_m") == 0 || strcasecmp(name, "q5_k_m") == 0;
+    if (*mixed) {
+        *out = name[1] == '4' ? WEFT_Q4_K : WEFT_Q5_K;
+        return true;
+    }
     for (int i = 0; i < WEFT_DTYPE_COUNT; i++)
         if (strcasecmp(name, weft_dtype_name((weft_dtype)i)) == 0) {
             *out = (weft_dtype)i;
@@ -97,7 +103,7 @@ static int check_options(bench *b) {
     if (b->shape && !known_shape(b->shape))
         return tool_usage("bench", "unknown --shape '%s'", b->shape);
     b->type = WEFT_Q4_0;
-    if (b->type_name && !known_type(b->type_name, &b->type))
+    if (b->type_name && !known_type(b->type_name, &b->type, &b->mixed))
         return tool_usage("bench", "unknown --type '%s'", b->type_name);
     return -1;
 }
@@ -144,7 +150,7 @@ static int parse(int argc, char **argv, bench *b) {
 int bench_open_model(const bench *b, weft_engine *engine, weft_model **out) {
     if (!b->shape)
         return tool_open_model(engine, b->model, true, NULL, out);
-    weft_status status = weft_model_synthetic(engine, b->shape, b->type, NULL, NULL, out);
+    weft_status status = weft_model_synthetic(engine, b->shape, b->type, b->mixed, NULL, NULL, out);
     return status ? tool_fail_status(b->shape, status) : -1;
 }
 
@@ -166,7 +172,8 @@ int tool_bench(int argc, char **argv) {
     int code = parse(argc, argv, &b);
     if (code >= 0)
         return code;
-    snprintf(title, sizeof title, "%s %s", b.shape ? b.shape : "", weft_dtype_name(b.type));
+    snprintf(title, sizeof title, "%s %s%s", b.shape ? b.shape : "", weft_dtype_name(b.type),
+             b.mixed ? "_M" : "");
     b.title = b.shape ? title : b.model ? b.model : TOOL_DEFAULT_MODEL;
     weft_engine *engine = NULL;
     weft_model *model = NULL;

@@ -51,6 +51,7 @@ typedef struct bench {
     tool_engine engine;
     const char *model, *shape, *type_name, *format_name;
     weft_dtype type;
+    bool mixed; /* --type Q4_K_M */
     bench_format format;
     bench_list prompts, depths, batches;
     int32_t n_decode, n_runs, n_step;

@@ -193,6 +193,7 @@ typedef struct maker {
     weft_engine *engine;
     weft_weights *weights;
     weft_dtype type;
+    bool mixed;
     weft_progress_fn progress;
     void *progress_ctx;
     uint64_t done, total, weight_bytes;
@@ -218,8 +219,8 @@ static void fill_groups(void *ctx, size_t begin, size_t end, int thread) {
 }
 
 /* Rows as in a file, packed at once, so that only one tensor is there twice. */
-static weft_status make_matrix(maker *m, const char *name, uint32_t n_rows, uint32_t n_cols) {
-    weft_dtype type = m->type;
+static weft_status make_matrix(maker *m, const char *name, weft_dtype type, uint32_t n_rows,
+                               uint32_t n_cols) {
     if (n_cols % weft_dtype_block(type))
         type = rule_of(type)->fallback;
     int64_t dims[2] = {n_rows, n_cols};
@@ -261,6 +262,18 @@ static weft_status make_norm(maker *m, const char *name, uint32_t n) {
     return weft_weights_take(m->weights, name, t);
 }
 
+/* The first and last eighth of the layers and every third between them (llama.cpp's rule for the
+ * tensors of a mixture that get more bits). */
+static bool layer_gets_more(uint32_t layer, uint32_t n_layer) {
+    uint32_t eighth = n_layer / 8;
+    return layer < eighth || layer >= 7 * n_layer / 8 || (layer - eighth) % 3 == 2;
+}
+
+static weft_dtype type_of(const maker *m, const char *name, uint32_t layer, uint32_t n_layer) {
+    bool more = strcmp(name, "attn_v") == 0 || strcmp(name, "ffn_down") == 0;
+    return m->mixed && more && layer_gets_more(layer, n_layer) ? WEFT_Q6_K : m->type;
+}
+
 static weft_status make_weights(maker *m, const shape *s) {
     uint32_t kv = s->n_embd / s->n_head * s->n_head_kv;
     const struct {
@@ -281,17 +294,20 @@ static weft_status make_weights(maker *m, const shape *s) {
     m->total = (s->tied ? 1u : 2u) * (uint64_t)s->n_vocab * s->n_embd;
     for (size_t i = 0; i < n_tensors; i++)
         m->total += (uint64_t)s->n_layer * layer[i].n_rows * layer[i].n_cols;
-    weft_status st = make_matrix(m, "token_embd.weight", s->n_vocab, s->n_embd);
+    weft_dtype output = m->mixed ? WEFT_Q6_K : m->type;
+    weft_status st =
+        make_matrix(m, "token_embd.weight", s->tied ? output : m->type, s->n_vocab, s->n_embd);
     for (uint32_t l = 0; !st && l < s->n_layer; l++)
         for (size_t i = 0; !st && i < n_tensors; i++) {
             char name[64];
             snprintf(name, sizeof name, "blk.%u.%s.weight", l, layer[i].name);
-            st = layer[i].n_rows ? make_matrix(m, name, layer[i].n_rows, layer[i].n_cols)
+            weft_dtype type = type_of(m, layer[i].name, l, s->n_layer);
+            st = layer[i].n_rows ? make_matrix(m, name, type, layer[i].n_rows, layer[i].n_cols)
                                  : make_norm(m, name, layer[i].n_cols);
         }
     if (!st)
         st = make_norm(m, "output_norm.weight", s->n_embd);
-    return st || s->tied ? st : make_matrix(m, "output.weight", s->n_vocab, s->n_embd);
+    return st || s->tied ? st : make_matrix(m, "output.weight", output, s->n_vocab, s->n_embd);
 }
 
 /* ---- The model ---- */
@@ -318,7 +334,8 @@ static weft_status make(weft_model *model, const shape *s, maker *m) {
 }
 
 weft_status weft_model_synthetic(weft_engine *engine, const char *shape_name, weft_dtype type,
-                                 weft_progress_fn progress, void *progress_ctx, weft_model **out) {
+                                 bool mixed, weft_progress_fn progress, void *progress_ctx,
+                                 weft_model **out) {
     if (!engine || !shape_name || !out)
         return weft_fail(WEFT_E_NULL, "weft_model_synthetic: engine, shape and out are required");
     *out = NULL;
@@ -336,7 +353,7 @@ weft_status weft_model_synthetic(weft_engine *engine, const char *shape_name, we
         return weft_fail(WEFT_E_MEMORY, "%s: out of memory", shape_name);
     atomic_init(&model->n_refs, 1);
     model->engine = weft_engine_retain(engine);
-    maker m = {.type = type, .progress = progress, .progress_ctx = progress_ctx};
+    maker m = {.type = type, .mixed = mixed, .progress = progress, .progress_ctx = progress_ctx};
     st = make(model, s, &m);
     if (st) {
         weft_model_release(&model);

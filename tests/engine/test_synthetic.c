@@ -36,7 +36,7 @@ static float *logits_of(int n_threads, const char *cpu, weft_dtype type, size_t 
     weft_model *model;
     int32_t ids[N];
     some_ids(ids, N);
-    assert_weft_ok(weft_model_synthetic(engine, "llama-test", type, NULL, NULL, &model));
+    assert_weft_ok(weft_model_synthetic(engine, "llama-test", type, false, NULL, NULL, &model));
     weft_session *session = session_of(model);
     assert_weft_ok(weft_session_eval(session, ids, N));
     *n_vocab = (size_t)weft_model_get_info(model).n_vocab;
@@ -81,17 +81,18 @@ static void test_bad_arguments_are_named(void **state) {
     weft_engine *engine = engine_of(1, NULL);
     weft_model *model;
     int calls = 0;
-    assert_weft_fails(weft_model_synthetic(engine, "llama-9t", WEFT_F16, NULL, NULL, &model),
+    assert_weft_fails(weft_model_synthetic(engine, "llama-9t", WEFT_F16, false, NULL, NULL, &model),
                       WEFT_E_ARGUMENT);
     assert_detail_has("llama-9t");
-    assert_weft_fails(weft_model_synthetic(engine, "llama-test", WEFT_I32, NULL, NULL, &model),
-                      WEFT_E_UNSUPPORTED);
+    assert_weft_fails(
+        weft_model_synthetic(engine, "llama-test", WEFT_I32, false, NULL, NULL, &model),
+        WEFT_E_UNSUPPORTED);
     assert_detail_has("i32");
     assert_weft_fails(
-        weft_model_synthetic(engine, "llama-test", WEFT_Q8_0, stop_at_once, &calls, &model),
+        weft_model_synthetic(engine, "llama-test", WEFT_Q8_0, false, stop_at_once, &calls, &model),
         WEFT_E_CANCELLED);
     assert_int_equal(calls, 1);
-    assert_weft_fails(weft_model_synthetic(NULL, "llama-test", WEFT_F16, NULL, NULL, &model),
+    assert_weft_fails(weft_model_synthetic(NULL, "llama-test", WEFT_F16, false, NULL, NULL, &model),
                       WEFT_E_NULL);
     assert_null(model);
     weft_engine_release(&engine);
@@ -102,7 +103,7 @@ static void test_cost_is_what_the_shape_says(void **state) {
     (void)state;
     weft_engine *engine = engine_of(1, NULL);
     weft_model *model;
-    assert_weft_ok(weft_model_synthetic(engine, "llama-test", WEFT_F16, NULL, NULL, &model));
+    assert_weft_ok(weft_model_synthetic(engine, "llama-test", WEFT_F16, false, NULL, NULL, &model));
     weft_model_cost first = weft_model_get_cost(model, 0, WEFT_F16);
     weft_model_cost deep = weft_model_get_cost(model, 99, WEFT_F32);
     uint64_t layer = 2 * 512 * 512 + 2 * 128 * 512 + 3 * 512 * 512, output = 320 * 512;
@@ -171,7 +172,8 @@ static void test_profile_counts_every_op(void **state) {
     weft_profile *profile, *second;
     int32_t ids[N];
     some_ids(ids, N);
-    assert_weft_ok(weft_model_synthetic(engine, "llama-test", WEFT_Q4_0, NULL, NULL, &model));
+    assert_weft_ok(
+        weft_model_synthetic(engine, "llama-test", WEFT_Q4_0, false, NULL, NULL, &model));
     weft_session *session = session_of(model);
     assert_weft_ok(weft_profile_create(engine, 16, &profile));
     assert_weft_fails(weft_profile_create(engine, 0, &second), WEFT_E_BUSY);

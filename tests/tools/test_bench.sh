@@ -48,6 +48,15 @@ assert root.tag.endswith('svg') and len(root.findall('.//{*}circle')) == 5
 assert 'nan' not in text and 'inf' not in text"
     call 0 bench $small --no-limits
     grep -q '^decode .*40' "$work/out" || fail "table: $(cat "$work/out")"
+    call 0 bench --shape llama-test --type q4_k_m -p 8 -n 0 -r 1 --no-limits --format json
+    parses mixture "
+o = json.loads(text)
+assert o['model'] == 'llama-test q4_K_M', o['model']
+cols = 512 * 210 / 256 - 512 * 144 / 256 # of a row, more in q6_K than in q4_K
+plain = 2 * (2 * 512 + 2 * 128 + 3 * 512) * 288 + 2 * 320 * 288
+rows = 320 + 128 + 512 # the output's, and those of the last layer
+norms = (2 * 2 + 1) * 512 * 4
+assert o['weight_bytes'] == plain + rows * cols + norms, o['weight_bytes']"
     call 0 bench --shape llama-test --type q4_k -p 8 -n 0 -r 1 --no-limits --format json
     parses "no text" "assert json.loads(text)['decode_tps']['max'] == 0"
 }
