@@ -25,6 +25,7 @@ static const char help[] =
     "  --hash           logits' bits beside the scalar path's; default beside reproducible mode\n"
     "  --kernels        each kernel in every variant; FILTER: part of its name or type\n"
     "  --format FORMAT  table (default), markdown, csv, json, svg (a roofline)\n"
+    "  --limits         the machine's limits in every variant, and nothing else\n"
     "  --no-limits      does not measure the machine's limits (a second, 256 MB)\n"
     "  -t N             threads (default: physical cores); -tb N  of prompts; --pin  to CPUs\n"
     "  --cpu NAME       highest variant allowed\n"
@@ -85,11 +86,13 @@ static int check_options(bench *b) {
         return tool_usage("bench", "--format wants table, markdown, csv, json or svg, not '%s'",
                           b->format_name);
     b->format = (bench_format)i;
-    if (b->format == BENCH_SVG && (b->profile || b->kernels))
-        return tool_usage("bench", "--format svg draws neither --profile nor --kernels");
+    if (b->format == BENCH_SVG && (b->profile || b->kernels || b->only_limits))
+        return tool_usage("bench", "--format svg draws runs of a model only");
     if (b->profile && b->argument && !b->trace)
         b->trace = b->argument; /* --profile TRACE.json */
     b->profile |= b->trace != NULL;
+    if (b->only_limits && (b->no_limits || b->profile || b->kernels || b->hash))
+        return tool_usage("bench", "--limits stands alone");
     if (b->hash && (b->profile || b->kernels))
         return tool_usage("bench", "--hash goes with neither --profile nor --kernels");
     if (b->profile && b->kernels)
@@ -126,6 +129,7 @@ static int parse(int argc, char **argv, bench *b) {
         {0, "kernels", TOOL_FLAG, &b->kernels, 0, 0},
         {0, "hash", TOOL_FLAG, &b->hash, 0, 0},
         {0, "format", TOOL_STRING, &b->format_name, 0, 0},
+        {0, "limits", TOOL_FLAG, &b->only_limits, 0, 0},
         {0, "no-limits", TOOL_FLAG, &b->no_limits, 0, 0},
     };
     int first;
@@ -182,7 +186,9 @@ int tool_bench(int argc, char **argv) {
     if (code < 0) {
         b.cpu = weft_engine_cpu(engine);
         b.threads = weft_engine_n_threads(engine);
-        if (b.kernels)
+        if (b.only_limits)
+            code = bench_run_limits(&b, engine);
+        else if (b.kernels)
             code = bench_run_kernels(&b, engine);
         else
             code = bench_open_model(&b, engine, &model);

@@ -27,6 +27,13 @@ weft_status weft_time_kernels(weft_engine *engine, const char *filter, double se
     return weft_kernels_time(&engine->allocator, filter, seconds, fn, ctx);
 }
 
+const char *weft_variant(size_t i) {
+    for (int isa = 0; isa < WEFT_ISA_COUNT; isa++)
+        if (weft_cpu_has((weft_isa)isa) && i-- == 0)
+            return weft_isa_name((weft_isa)isa);
+    return NULL;
+}
+
 /* ---- Limits ---- */
 
 typedef struct limit_job {

@@ -136,6 +136,13 @@ for r in rows[:3]:
 assert len(rows) == 5 and \"as scalar's\" in rows[4][1] and float(rows[3][5]) < float(rows[3][6]) "
 fi
 
+# Limits, of every variant.
+call 0 bench --limits -t 2 --format json
+parses limits "
+rows = json.loads(text)
+assert rows[0]['variant'] == 'scalar' and all(r['read_one'] > 0 and r['f32_all'] > 0 for r in rows)
+assert len({r['variant'] for r in rows}) == len(rows)"
+
 # Kernels.
 call 0 bench --kernels silu --no-limits --format json
 parses kernels "
@@ -147,7 +154,7 @@ says no-such-kernel
 
 for bad in "--format xml" "--shape llama-9t" "--shape llama-test --type q9" "--type q4_0" \
     "-m x --shape llama-test" "-p 0" "-p 1,,2" "-p 1,x" "--depth -1" "--batch 0" "--batch 513" \
-    "extra" "--profile --kernels" "--hash --profile" "--trace x --kernels" \
+    "extra" "--profile --kernels" "--hash --profile" "--trace x --kernels" "--limits --no-limits" \
     "--kernels a b" "--kernels --format svg" "-r 0" \
     "-p 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"; do
     # shellcheck disable=SC2086

@@ -23,9 +23,9 @@ WEFT_API const char *weft_synthetic_shape(size_t i);
 /* A model of random weights, the same ones at every call, packed as weft_model_open packs: one copy
  * in memory. Matrices are of `type`; of a type of 256 columns, those whose rows are no multiple of
  * it are of the next larger type of 32 columns. `mixed`: as in files of type Q4_K_M or Q5_K_M, the
- * output and, in about half of the layers, attn_v and ffn_down are Q6_K. No tokeniser. *out is owned by the caller. Errors:
- * WEFT_E_NULL, WEFT_E_ARGUMENT (unknown shape), WEFT_E_UNSUPPORTED (a type without panels),
- * WEFT_E_MEMORY, WEFT_E_CANCELLED. */
+ * output and, in about half of the layers, attn_v and ffn_down are Q6_K. No tokeniser. *out is
+ * owned by the caller. Errors: WEFT_E_NULL, WEFT_E_ARGUMENT (unknown shape), WEFT_E_UNSUPPORTED (a
+ * type without panels), WEFT_E_MEMORY, WEFT_E_CANCELLED. */
 WEFT_API weft_status weft_model_synthetic(weft_engine *engine, const char *shape, weft_dtype type,
                                           bool mixed, weft_progress_fn progress,
                                           void *progress_ctx, weft_model **out);
@@ -56,6 +56,10 @@ typedef struct weft_limits {
     double int8_one, int8_all;
     double bf16_one, bf16_all;
 } weft_limits;
+
+/* The variants that this machine can run, by name, scalar first; NULL from the first i that has
+ * none. Static memory. */
+WEFT_API const char *weft_variant(size_t i);
 
 /* `cpu`: a variant as in weft_engine_options, or NULL for the engine's own. Reads 256 MiB that it
  * allocates. Errors: WEFT_E_NULL, WEFT_E_ARGUMENT, WEFT_E_MEMORY, WEFT_E_FORKED. */
