@@ -61,9 +61,10 @@ void chat_text_free(chat_text *chat) {
 /* ---- Tokens ---- */
 
 /* A message that spells special tokens is rendered as this, with its number between the ends, and
- * tokenised apart, as plain text. No template or vocabulary has such bytes. */
-#define PLACE "\x01\x02weft"
-#define PLACE_END "\x02\x01"
+ * tokenised apart, as plain text. Private-use characters: no template or vocabulary has such a text,
+ * and JSON leaves it alone. */
+#define PLACE "\xee\x83\xb0weft"
+#define PLACE_END "\xee\x83\xb1"
 
 /* Ids that are appended at once, or not at all. */
 typedef struct id_list {
