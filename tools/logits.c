@@ -16,6 +16,7 @@ static const char help[] =
     "  --greedy N      goes on with N greedy tokens: greedy.tokens, and greedy.final_logits,\n"
     "                  which chose the last of them\n"
     "  --batch N       longest step (default 256)\n"
+    "  --lora FILE[:SCALE]  an adapter; may be given many times\n"
     "  --float         float activations and dequantised weights\n"
     "  --reproducible  the same bits on every machine\n"
     "  -t N            threads (default: physical cores)\n"
@@ -120,9 +121,11 @@ int tool_logits(int argc, char **argv) {
     tool_engine e = {0};
     const char *name = NULL, *list = NULL;
     int32_t greedy = 0, batch = 256;
+    tool_list adapters = {.n = 0};
     const tool_option table[] = {
         TOOL_ENGINE_OPTIONS(&e),
         {'m', "model", TOOL_STRING, &name, 0, 0},
+        {0, "lora", TOOL_LIST, &adapters, 0, 0},
         {0, "ids", TOOL_STRING, &list, 0, 0},
         {0, "greedy", TOOL_I32, &greedy, 0, 1 << 20},
         {0, "batch", TOOL_I32, &batch, 1, 1 << 20},
@@ -150,6 +153,8 @@ int tool_logits(int argc, char **argv) {
             .n_context = (int32_t)n + greedy, .n_batch = batch, .cache_type = WEFT_F32};
         weft_status status = weft_session_create(model, &options, &session);
         code = status ? tool_fail_status("session", status) : -1;
+        if (code < 0)
+            code = tool_use_adapters(model, session, &adapters);
     }
     if (code < 0)
         code = print_all(session, (size_t)weft_model_get_info(model).n_vocab, ids, n, greedy);

@@ -13,13 +13,21 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-    {"run", tool_run},           {"chat", tool_chat},
-    {"bench", tool_bench},       {"perplexity", tool_perplexity},
-    {"logits", tool_logits},     {"inspect", tool_inspect},
-    {"quantize", tool_quantize}, {"diff", tool_diff},
-    {"imatrix", tool_imatrix},   {"convert", tool_convert},
-    {"split", tool_split},       {"merge", tool_merge},
-    {"tokenize", tool_tokenize}, {"detokenize", tool_detokenize},
+    {"run", tool_run},
+    {"chat", tool_chat},
+    {"bench", tool_bench},
+    {"perplexity", tool_perplexity},
+    {"logits", tool_logits},
+    {"inspect", tool_inspect},
+    {"quantize", tool_quantize},
+    {"diff", tool_diff},
+    {"imatrix", tool_imatrix},
+    {"convert", tool_convert},
+    {"split", tool_split},
+    {"merge", tool_merge},
+    {"merge-lora", tool_merge_lora},
+    {"tokenize", tool_tokenize},
+    {"detokenize", tool_detokenize},
     {"template", tool_template},
 };
 

@@ -28,7 +28,7 @@ static const char help[] =
     "  --context-shift      when the context is full, drop its oldest part and go on\n"
     "  --json  --stream     a JSON object instead of the text; and one for each token\n"
     "  --logprobs N         with --json: log-probabilities, also of the N most probable tokens\n"
-    "  --cache-type TYPE    f16 (default), f32, bf16 or q8_0\n"
+    "  --cache-type TYPE    f16 (default), f32, bf16, q8_0; --lora FILE[:SCALE]  adapters\n"
     "  --reproducible       the same bits on every machine; --float: a checking path\n"
     "  -tb N  --pin         threads of prompts; each thread stays on a CPU of its own\n"
     "  --cpu NAME           highest variant of the kernels: scalar, avx2, avx512, vnni …\n"
@@ -43,6 +43,7 @@ typedef struct run_options {
     int32_t n, context, logprobs, n_draft;
     bool no_template, context_shift, stats, json, stream, help_sampling;
     tool_choosing choosing;
+    tool_list adapters;
 } run_options;
 
 static int check_options(run_options *o) {
@@ -65,6 +66,7 @@ static int parse(int argc, char **argv, run_options *o) {
         TOOL_ENGINE_OPTIONS(&o->engine),
         TOOL_CHOOSING_OPTIONS(&o->choosing),
         {'m', "model", TOOL_STRING, &o->model, 0, 0},
+        {0, "lora", TOOL_LIST, &o->adapters, 0, 0},
         {'p', "prompt", TOOL_STRING, &o->prompt, 0, 0},
         {'f', "file", TOOL_STRING, &o->file, 0, 0},
         {'n', "tokens", TOOL_I32, &o->n, -1, INT32_MAX},
@@ -244,7 +246,9 @@ static int with_model(run_options *o, weft_engine *engine, weft_model *model, co
     if (status) {
         code = tool_fail_status("session", status);
     } else {
-        code = load_cache(o, session);
+        code = tool_use_adapters(model, session, &o->adapters);
+        if (code < 0)
+            code = load_cache(o, session);
         if (code < 0)
             code = save_cache(o, session, with_session(o, engine, session, &prompt));
         weft_session_release(&session);

@@ -112,6 +112,12 @@ int tool_model_path(const char *path_or_name, char **out);
 int tool_open_model(weft_engine *engine, const char *path_or_name, bool without_tokenizer,
                     const char *pre, weft_model **out);
 
+/* Adapters given as FILE[:SCALE], opened for `model` and put into the session. The list's strings
+ * are changed. -1 or the exit code. */
+int tool_use_adapters(weft_model *model, weft_session *session, tool_list *adapters);
+/* Cuts ":SCALE" off FILE[:SCALE]; 1 without. False: no number. */
+bool tool_parse_scale(char *text, float *scale);
+
 /* A weft_progress_fn that shows per cent on stderr; ctx is an int, -1 at first. Clear it at the
  * end.
  */
@@ -138,6 +144,7 @@ int tool_imatrix(int argc, char **argv);
 int tool_convert(int argc, char **argv);
 int tool_split(int argc, char **argv);
 int tool_merge(int argc, char **argv);
+int tool_merge_lora(int argc, char **argv);
 int tool_tokenize(int argc, char **argv);
 int tool_detokenize(int argc, char **argv);
 int tool_template(int argc, char **argv);

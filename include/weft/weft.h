@@ -14,6 +14,7 @@
 #include <weft/sampler.h>
 #include <weft/grammar.h>
 #include <weft/session.h>
+#include <weft/adapter.h>
 #include <weft/tensor.h>
 #include <weft/ops.h>
 

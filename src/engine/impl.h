@@ -33,6 +33,7 @@ struct weft_session {
     bool *all_logits;       /* [n_batch], all true */
     float *logits;          /* [n_vocab] after the last token */
     bool has_logits;
+    struct weft_adapters *adapters; /* adapter.h; NULL: none */
     atomic_bool cancel;
 };
 

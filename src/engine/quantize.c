@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/detail.h"
 #include "base/floats.h"
+#include "engine/merge_lora.h"
 #include "engine/mix.h"
 #include "engine/recipe.h"
 #include "loader/imatrix.h"
@@ -22,6 +23,7 @@ typedef struct job {
     weft_source source;
     weft_recipe recipe;
     weft_weights *imatrix; /* NULL: none */
+    weft_deltas *deltas;   /* of adapters; NULL: none */
     weft_quantize_result result;
 } job;
 
@@ -210,6 +212,9 @@ static weft_status run(job *j, const char *from, const char *to) {
         status = weft_fail(WEFT_E_ARGUMENT, "%s: not a Hugging Face folder", from);
     if (!status)
         status = weft_recipe_of(j->engine, &j->source, from, o->pre, &j->recipe);
+    if (!status && o->n_loras > 0)
+        status =
+            weft_deltas_add(j->engine, &j->source, &j->recipe, o->loras, o->n_loras, &j->deltas);
     if (!status)
         status = choose(j);
     if (!status)
@@ -243,6 +248,7 @@ weft_status weft_quantize(weft_engine *engine, const char *from, const char *to,
         *result = j->result;
     for (size_t i = 0; i < j->n_patterns; i++)
         regfree(&j->patterns[i]);
+    weft_deltas_free(&j->deltas);
     weft_recipe_free(&j->recipe);
     weft_weights_destroy(j->imatrix);
     weft_source_close(&j->source);

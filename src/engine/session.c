@@ -1,6 +1,7 @@
 /* Sessions: the tokens of one text, their place in a cache, and the logits after the last.
  * Evaluation cuts what it is given into steps of n_batch rows; whatever fails, the session is as
  * before. */
+#include "engine/adapter.h"
 #include "engine/impl.h"
 #include "base/alloc.h"
 #include "base/detail.h"
@@ -119,6 +120,7 @@ void weft_session_release(weft_session **session) {
     const weft_allocator *a = &model->engine->allocator;
     if (s->sequence >= 0)
         weft_cache_sequence_free(s->cache, s->sequence);
+    weft_adapters_free(&s->adapters);
     weft_scope_release(&s->scope);
     weft_cache_release(&s->cache);
     weft_dealloc(a, s->tokens, (size_t)s->n_context * sizeof *s->tokens);
@@ -310,6 +312,8 @@ weft_status weft_session_fork(weft_session *session, weft_session **out) {
     fork->cache = weft_cache_retain(session->cache);
     int32_t sequence;
     status = weft_scope_create(engine, WEFT_SCOPE_ARENA, &fork->scope);
+    if (!status)
+        status = weft_adapters_give(session->adapters, fork);
     if (!status)
         status = weft_cache_sequence_fork(fork->cache, session->sequence, &sequence);
     if (status) {

@@ -1,5 +1,6 @@
 /* A session in a file: a header, the tokens, and the cache's own record, which is checksummed by
  * the cache. Written by rename; read back only by the same model. All numbers little-endian. */
+#include "engine/adapter.h"
 #include "engine/impl.h"
 #include "base/alloc.h"
 #include "base/detail.h"
@@ -35,7 +36,7 @@ static weft_status write_all(weft_session *s, weft_writer *writer) {
     memcpy(header, MAGIC, 8);
     put_le(header + 8, VERSION, 4);
     put_le(header + 12, (uint64_t)s->n_past, 4);
-    put_le(header + 16, weft_model_fingerprint(s->model), 8);
+    put_le(header + 16, weft_adapters_hash(s->adapters, weft_model_fingerprint(s->model)), 8);
     uint64_t hash = weft_hash_bytes(WEFT_HASH_START, header, HASHED_BYTES);
     unsigned char item[4];
     for (int32_t i = 0; i < s->n_past; i++) {
@@ -84,7 +85,7 @@ static weft_status check_header(const weft_session *s, const weft_mapping *map, 
     uint64_t hash = weft_hash_bytes(WEFT_HASH_START, p, HASHED_BYTES);
     if (weft_hash_bytes(hash, p + HEADER_BYTES, (size_t)n * 4) != get_le(p + HASHED_BYTES, 8))
         return weft_fail(WEFT_E_FORMAT, "%s: header or tokens are damaged", path);
-    if (get_le(p + 16, 8) != weft_model_fingerprint(s->model))
+    if (get_le(p + 16, 8) != weft_adapters_hash(s->adapters, weft_model_fingerprint(s->model)))
         return weft_fail(WEFT_E_FORMAT, "%s: saved with another model", path);
     if (n > (uint64_t)s->n_context)
         return weft_fail(WEFT_E_CACHE_FULL, "%s: %u tokens do not fit into a context of %d", path,

@@ -32,15 +32,23 @@ typedef struct weft_tensor_type {
     weft_dtype dtype;
 } weft_tensor_type;
 
+/* An adapter to merge: W + scale * (alpha / rank) * B A. */
+typedef struct weft_lora_file {
+    const char *path; /* as in weft_adapter_open */
+    float scale;
+} weft_lora_file;
+
 typedef struct weft_quantize_options {
     const char *mix;                 /* "Q4_K_M", "F16"; any case; required */
     const char *imatrix;             /* path of an importance matrix; NULL: none */
     const weft_tensor_type *tensors; /* the first that matches counts; before the mix */
     size_t n_tensors;
-    bool pure;                 /* one type for all matrices, no mix by role */
-    bool keep_types;           /* matrices keep their types; the mix does not matter */
-    bool folders_only;         /* a GGUF file is WEFT_E_ARGUMENT */
-    const char *pre;           /* folders: name of the pre-tokeniser; NULL: found */
+    bool pure;                   /* one type for all matrices, no mix by role */
+    bool keep_types;             /* matrices keep their types; the mix does not matter */
+    bool folders_only;           /* a GGUF file is WEFT_E_ARGUMENT */
+    const char *pre;             /* folders: name of the pre-tokeniser; NULL: found */
+    const weft_lora_file *loras; /* merged before */
+    size_t n_loras;
     weft_progress_fn progress; /* bytes of the source; NULL: none */
     void *progress_ctx;
 } weft_quantize_options;

@@ -1,0 +1,16 @@
+/* The adapters of a session, for its other files. */
+#ifndef WEFT_ENGINE_ADAPTER_H
+#define WEFT_ENGINE_ADAPTER_H
+
+#include "tensor/tap.h"
+#include <weft/adapter.h>
+
+typedef struct weft_adapters weft_adapters;
+
+/* The session gets a set like `from` (NULL: none) in place of its own. */
+weft_status weft_adapters_give(const weft_adapters *from, weft_session *session);
+void weft_adapters_free(weft_adapters **set); /* NULL inside is allowed */
+/* Goes on from `hash`; the same without adapters. */
+uint64_t weft_adapters_hash(const weft_adapters *set, uint64_t hash);
+
+#endif
