@@ -6,6 +6,27 @@
 
 #include <string.h>
 
+/* The tokens that end a text: a list, so that not all are asked each time. */
+static weft_status find_ends(weft_constraint *c) {
+    int32_t n = c->tokenizer ? weft_tokenizer_n_tokens(c->tokenizer) : 0;
+    for (int pass = 0; pass < 2; pass++) {
+        size_t count = 0;
+        for (int32_t i = 0; i < n; i++)
+            if (weft_tokenizer_is_eog(c->tokenizer, i)) {
+                if (pass)
+                    c->ends[count] = i;
+                count++;
+            }
+        if (pass || count == 0)
+            break;
+        c->ends = weft_alloc(&c->a, weft_size_of(count, sizeof *c->ends));
+        if (!c->ends)
+            return weft_fail(WEFT_E_MEMORY, "weft_generate: out of memory");
+        c->n_ends = count;
+    }
+    return WEFT_OK;
+}
+
 weft_status weft_constraint_init(weft_constraint *c, const weft_allocator *a,
                                  const weft_tokenizer *tokenizer,
                                  const weft_generate_options *options, size_t n_vocab) {
@@ -15,12 +36,14 @@ weft_status weft_constraint_init(weft_constraint *c, const weft_allocator *a,
     if (!c->bits)
         return weft_fail(WEFT_E_MEMORY, "weft_generate: out of memory");
     weft_grammar_reset(options->grammar);
-    return WEFT_OK;
+    return options->min_tokens > 0 || options->ban_eos ? find_ends(c) : WEFT_OK;
 }
 
 void weft_constraint_free(weft_constraint *c) {
     weft_dealloc(&c->a, c->bits, c->bits ? c->n_words * sizeof *c->bits : 0);
+    weft_dealloc(&c->a, c->ends, c->n_ends * sizeof *c->ends);
     c->bits = NULL;
+    c->ends = NULL;
 }
 
 static void clear(weft_constraint *c, int32_t token, size_t n_vocab) {
@@ -30,10 +53,8 @@ static void clear(weft_constraint *c, int32_t token, size_t n_vocab) {
 
 /* Takes out what would end the text. */
 static void clear_ends(weft_constraint *c, size_t n_vocab, bool early) {
-    int32_t n = c->tokenizer ? weft_tokenizer_n_tokens(c->tokenizer) : 0;
-    for (int32_t i = 0; i < n; i++)
-        if (weft_tokenizer_is_eog(c->tokenizer, i))
-            clear(c, i, n_vocab);
+    for (size_t i = 0; i < c->n_ends; i++)
+        clear(c, c->ends[i], n_vocab);
     for (size_t i = 0; early && i < c->options->n_stop_tokens; i++)
         clear(c, c->options->stop_tokens[i], n_vocab);
 }

@@ -14,6 +14,8 @@ typedef struct weft_constraint {
     int32_t n_generated;
     uint64_t *bits; /* [n_words] */
     size_t n_words;
+    int32_t *ends; /* [n_ends] EOS and the like, where they may have to be left out */
+    size_t n_ends;
     double seconds; /* spent on masks */
 } weft_constraint;
 

@@ -94,19 +94,23 @@ static void put(weft_candidates *c, size_t id, double logit) {
     c->logits[c->n++] = logit;
 }
 
-/* Of the caller's logits, those that the mask allows. */
+/* The caller's logits with -inf for what the mask does not allow. */
+static const float *masked(const weft_sampler *s) {
+    float *row = (float *)s->keys; /* not in use before the sorting */
+    for (size_t w = 0; w * 64 < s->n_vocab; w++) {
+        size_t from = w * 64, n = s->n_vocab - from < 64 ? s->n_vocab - from : 64;
+        if (s->bits[w] == UINT64_MAX)
+            memcpy(row + from, s->given + from, n * sizeof *row);
+        else
+            for (size_t i = 0; i < n; i++)
+                row[from + i] = s->bits[w] >> i & 1 ? s->given[from + i] : -INFINITY;
+    }
+    return row;
+}
+
 static void gather_given(weft_sampler *s, size_t k) {
     weft_candidates *c = &s->candidates;
-    const float *l = s->given;
-    if (s->bits) {
-        for (size_t w = 0; w * 64 < s->n_vocab; w++)
-            for (uint64_t left = s->bits[w]; left; left &= left - 1) {
-                size_t i = w * 64 + (size_t)__builtin_ctzll(left);
-                if (i < s->n_vocab && l[i] > -INFINITY)
-                    put(c, i, (double)l[i]);
-            }
-        return;
-    }
+    const float *l = s->bits ? masked(s) : s->given;
     float least = -INFINITY;
     if (k <= HEAP_MAX && k < s->n_vocab)
         least = kth_highest(l, s->n_vocab, (float *)s->spare, k);

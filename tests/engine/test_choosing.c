@@ -131,8 +131,9 @@ static void test_guesses_of_a_draft(void **state) {
     r.options.draft = draft;
     generate(&r, 256);
     free(r.logits);
-    assert_true(r.result.n_guessed - r.result.n_right < 15); /* the last step, cut off */
-    assert_true(r.result.n_right > 50);
+    /* How many it guesses depends on the time that this takes; of them, only those of the last step
+     * may go unused. */
+    assert_true(r.result.n_guessed > 0 && r.result.n_guessed - r.result.n_right < 15);
     weft_session_release(&draft);
     fixture_close(&other);
 }

@@ -28,6 +28,34 @@ static void limited_release(void *ctx, void *memory, size_t size_bytes) {
 }
 
 static char path[64], saved[80];
+static weft_model *in_use;
+
+/* A text of a grammar, with guesses, biases and a minimum length. */
+static weft_status constrained(weft_engine *engine, weft_session *s) {
+    static const char schema[] = "{\"type\": \"array\", \"items\": {\"type\": \"boolean\"}}";
+    static const int32_t prompt[] = {'x', 'y', 'x', 'y', 'x'};
+    weft_sampler_options how = weft_sampler_options_default();
+    how.logit_bias = &(weft_logit_bias){'[', 1};
+    how.n_logit_bias = 1;
+    how.dry_multiplier = 1;
+    how.dry_breakers = prompt;
+    how.n_dry_breakers = 1;
+    weft_generate_options o = weft_generate_options_default();
+    o.max_tokens = 12;
+    o.min_tokens = 2;
+    o.lookup = 4;
+    o.n_top = 2;
+    weft_sampler *sampler = NULL;
+    weft_status status = weft_grammar_create(weft_model_tokenizer(in_use), WEFT_GRAMMAR_JSON_SCHEMA,
+                                             schema, sizeof schema - 1, &o.grammar);
+    if (!status)
+        status = weft_sampler_create(engine, &how, &sampler);
+    if (!status)
+        status = weft_generate(s, prompt, 5, sampler, &o, NULL, NULL, NULL);
+    weft_sampler_release(&sampler);
+    weft_grammar_release(&o.grammar);
+    return status;
+}
 
 static weft_status use_session(weft_engine *engine, weft_session *s, weft_session **fork) {
     static const int32_t prompt[] = {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'};
@@ -50,6 +78,8 @@ static weft_status use_session(weft_engine *engine, weft_session *s, weft_sessio
         assert_int_equal(weft_session_n_past(s), before);
     if (!status)
         status = weft_generate(s, prompt, 10, sampler, &o, NULL, NULL, NULL);
+    if (!status)
+        status = constrained(engine, s);
     if (!status)
         status = weft_session_fork(s, fork);
     if (!status)
@@ -80,6 +110,7 @@ static weft_status run(budget *b, long k, long *after_open) {
     if (!status)
         status = weft_model_open(engine, path, NULL, &model);
     *after_open = atomic_load(&b->n);
+    in_use = model;
     if (!status) {
         small.n_context = 64;
         status = weft_session_create(model, &small, &s);
