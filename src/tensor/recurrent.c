@@ -67,12 +67,18 @@ bool weft_recurrent_check(weft_scope *s, const char *name, weft_states *st, size
     return st->next != NULL;
 }
 
-recurrent_runs weft_recurrent_runs_of(const weft_states *st) {
+recurrent_runs weft_recurrent_runs_of(weft_op *op, const weft_states *st) {
     recurrent_runs r = {.runs = st->runs,
                         .n = st->n_runs,
                         .states = weft_tensor_data(st->states),
                         .slot_step = st->states->strides[0],
                         .next = weft_tensor_data(st->next)};
     r.state_floats = r.n > 0 ? (size_t)weft_tensor_numel(st->next) / r.n : 0;
+    if (op->timing.profile) {
+        uint64_t all = (uint64_t)weft_tensor_numel(st->states) * sizeof(float), used = 0;
+        for (size_t i = 0; i < r.n; i++)
+            used += r.runs[i].slot >= 0 ? r.state_floats * sizeof(float) : 0;
+        weft_op_reads(op, op->timing.bytes - all + used);
+    }
     return r;
 }

@@ -25,8 +25,9 @@ weft_tensor *weft_recurrent_input(weft_scope *s, const char *name, const char *a
 bool weft_recurrent_check(weft_scope *s, const char *name, weft_states *states, size_t n_rows,
                           int rank, const int64_t *dims);
 
-/* Pointers into them; the op holds the guard of states->states. */
-recurrent_runs weft_recurrent_runs_of(const weft_states *states);
+/* Pointers into them, once the op has begun: it holds the guard of states->states. Of these the
+ * profile counts those that runs begin with. */
+recurrent_runs weft_recurrent_runs_of(weft_op *op, const weft_states *states);
 
 /* The state that a run begins with; NULL: zeros. */
 static inline const float *weft_recurrent_state(const recurrent_runs *r, size_t run) {

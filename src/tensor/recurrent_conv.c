@@ -86,7 +86,7 @@ weft_tensor *weft_short_conv(weft_scope *s, weft_tensor *x, weft_tensor *weight,
     if (y == NULL || !weft_op_begin(&op, s, name, inputs, n_inputs))
         return NULL;
     job j = {.k = weft_scope_kernels(s),
-             .runs = weft_recurrent_runs_of(states),
+             .runs = weft_recurrent_runs_of(&op, states),
              .x = weft_tensor_data(x),
              .weight = weft_tensor_data(weight),
              .bias = bias ? weft_tensor_data(bias) : NULL,

@@ -147,7 +147,7 @@ weft_tensor *weft_delta_rule(weft_scope *s, const weft_delta_inputs *in, weft_st
     if (y == NULL || !weft_op_begin(&op, s, name, inputs, 8))
         return NULL;
     job j = {.kernels = weft_scope_kernels(s),
-             .runs = weft_recurrent_runs_of(states),
+             .runs = weft_recurrent_runs_of(&op, states),
              .in = &own,
              .n_rows = (size_t)own.v->dims[0],
              .n_head = (size_t)own.v->dims[1],

@@ -125,10 +125,10 @@ static size_t take_inputs(weft_scope *s, const char *name, weft_ssm_inputs *own,
     return n + 1;
 }
 
-static job plan(weft_scope *s, const weft_ssm_inputs *in, const weft_states *states,
+static job plan(weft_scope *s, weft_op *op, const weft_ssm_inputs *in, const weft_states *states,
                 weft_tensor *y) {
     job j = {.k = weft_scope_kernels(s),
-             .runs = weft_recurrent_runs_of(states),
+             .runs = weft_recurrent_runs_of(op, states),
              .in = in,
              .by_head = in->a->rank == 1,
              .n_rows = (size_t)in->x->dims[0],
@@ -159,7 +159,7 @@ weft_tensor *weft_ssm(weft_scope *s, const weft_ssm_inputs *in, weft_states *sta
     weft_op op;
     if (y == NULL || !weft_op_begin(&op, s, name, inputs, n_inputs))
         return NULL;
-    job j = plan(s, &own, states, y);
+    job j = plan(s, &op, &own, states, y);
     size_t scalars = j.n_rows * j.n_steps; /* of a tensor that exists */
     j.dt = weft_scope_scratch(s, name, weft_size_of(2 * scalars, sizeof *j.dt));
     if (j.dt != NULL) {
