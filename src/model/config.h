@@ -47,6 +47,10 @@ weft_status weft_config_number(const weft_config *c, const char *name, double lo
 
 /* Fills what h says of a mixture of experts; the counts are read already. */
 weft_status weft_hparams_read_mixture(const weft_config *c, weft_hparams *h);
+/* Layers behind the last that predict further tokens, for descriptions that have such: they are
+ * left aside. GGUF files count them among all. */
+weft_status weft_read_extra_layers(const weft_config *c, weft_hparams *h);
+
 /* What descriptions of recurrent layers and latent attention read, as their `read` and `kind_of`
  * (hparams_recurrent.c). */
 weft_status weft_read_delta_net(const weft_config *c, weft_hparams *h);

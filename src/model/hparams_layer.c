@@ -6,6 +6,20 @@
 #include "model/config.h"
 #include "model/pass.h"
 
+weft_status weft_read_extra_layers(const weft_config *c, weft_hparams *h) {
+    char name[WEFT_CONFIG_NAME];
+    weft_status st = weft_config_i32(c, WEFT_KEY_N_EXTRA, false, 0, 1 << 10, &h->n_extra);
+    if (st || c->spelling != WEFT_SPELL_GGUF)
+        return st;
+    if (h->n_extra >= h->n_layer) {
+        weft_config_name(c, WEFT_KEY_N_EXTRA, name);
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "%d of %d layers predict further tokens",
+                                h->n_extra, h->n_layer);
+    }
+    h->n_layer -= h->n_extra;
+    return WEFT_OK;
+}
+
 /* The names of config.json's layer_types. */
 static const struct {
     const char *name;

@@ -71,7 +71,8 @@ static weft_status read_conv(const weft_config *c, weft_recurrence *r) {
 
 weft_status weft_read_delta_net(const weft_config *c, weft_hparams *h) {
     weft_status st;
-    if ((st = read_shape(c, &h->rec)) || (st = read_inner(c, h, &h->rec)))
+    if ((st = read_shape(c, &h->rec)) || (st = read_inner(c, h, &h->rec)) ||
+        (st = weft_read_extra_layers(c, h)))
         return st;
     return read_conv(c, &h->rec);
 }
@@ -102,11 +103,28 @@ static weft_status read_limits(const weft_config *c, weft_recurrence *r) {
     return WEFT_OK;
 }
 
+/* Options of other state spaces under the same names. */
+static weft_status refuse_variants(const weft_config *c, const weft_hparams *h) {
+    char name[WEFT_CONFIG_NAME];
+    bool normed = false;
+    if (h->activation != WEFT_ACT_SILU) {
+        weft_config_name(c, WEFT_KEY_ACTIVATION, name);
+        return weft_config_fail(c, WEFT_E_UNSUPPORTED, name, "only SiLU is supported");
+    }
+    snprintf(name, sizeof name, "%s.ssm.dt_b_c_rms", c->arch->name);
+    weft_status st = weft_metadata_bool(c->metadata, name, &normed);
+    if (st && st != WEFT_E_NOT_FOUND)
+        return st;
+    return normed ? weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
+                                     "norms of dt, B and C are not supported")
+                  : WEFT_OK;
+}
+
 weft_status weft_read_mamba2(const weft_config *c, weft_hparams *h) {
     weft_recurrence *r = &h->rec;
     weft_status st;
-    if ((st = read_shape(c, r)) || (st = read_inner(c, h, r)) || (st = read_conv(c, r)) ||
-        (st = read_limits(c, r)))
+    if ((st = refuse_variants(c, h)) || (st = read_shape(c, r)) || (st = read_inner(c, h, r)) ||
+        (st = read_conv(c, r)) || (st = read_limits(c, r)))
         return st;
     r->n_in = r->n_inner + r->n_conv + r->n_head;
     return WEFT_OK;
@@ -118,7 +136,7 @@ weft_status weft_read_mamba(const weft_config *c, weft_hparams *h) {
     weft_status st;
     weft_recurrence *r = &h->rec;
     r->n_head = r->n_group = 1;
-    if ((st = read_shape(c, r)) || (st = read_inner(c, h, r)))
+    if ((st = refuse_variants(c, h)) || (st = read_shape(c, r)) || (st = read_inner(c, h, r)))
         return st;
     r->n_conv = r->n_inner;
     r->n_in = 2 * r->n_inner;
@@ -195,14 +213,14 @@ weft_status weft_kind_by_interval(const weft_config *c, const weft_hparams *h, i
     return WEFT_OK;
 }
 
-/* GGUF: layers without KV heads; folders: those that full_attn_idxs does not list. */
+/* GGUF: layers without KV heads; folders: those that full_attn_idxs does not list. The others have
+ * a window where the file names one. */
 weft_status weft_kind_by_heads(const weft_config *c, const weft_hparams *h, int32_t i,
                                weft_layer_kind *kind) {
     char name[WEFT_CONFIG_NAME];
     size_t index;
     int64_t value = 0;
-    (void)h;
-    *kind = WEFT_LAYER_GLOBAL;
+    *kind = h->window > 0 ? WEFT_LAYER_LOCAL : WEFT_LAYER_GLOBAL;
     if (c->spelling == WEFT_SPELL_GGUF) {
         if (weft_config_name(c, WEFT_KEY_N_HEAD_KV, name) &&
             weft_metadata_index(c->metadata, name, &index) &&
@@ -212,10 +230,11 @@ weft_status weft_kind_by_heads(const weft_config *c, const weft_hparams *h, int3
     }
     if (!weft_metadata_index(c->metadata, "full_attn_idxs", &index))
         return WEFT_OK;
-    *kind = WEFT_LAYER_RECURRENT;
+    bool listed = false;
     for (size_t j = 0; weft_config_item(c->metadata, index, j, &value); j++)
-        if (value == i)
-            *kind = WEFT_LAYER_GLOBAL;
+        listed = listed || value == i;
+    if (!listed)
+        *kind = WEFT_LAYER_RECURRENT;
     return WEFT_OK;
 }
 
@@ -299,8 +318,7 @@ weft_status weft_read_latent(const weft_config *c, weft_hparams *h) {
     if ((st = read_latent_head(c, h)) ||
         (st = weft_config_i32(c, WEFT_KEY_Q_LATENT, false, 0, MOST_WIDTH, &h->latent.n_q)) ||
         (st = weft_config_i32(c, WEFT_KEY_KV_LATENT, true, 1, 1 << 14, &h->latent.n_kv)) ||
-        (st = weft_config_i32(c, WEFT_KEY_N_EXTRA, false, 0, 1 << 10, &h->n_extra)) ||
-        (st = scale_scores(c, h)))
+        (st = weft_read_extra_layers(c, h)) || (st = scale_scores(c, h)))
         return st;
     h->n_head_kv = 1;
     h->router.group_by_two = h->router.scores == WEFT_SCORES_SIGMOID;

@@ -332,6 +332,53 @@ static void test_out_of_memory(void **state) {
     close_running(&r);
 }
 
+/* What would run wrong is refused by its name: numbers that do not fit together, other variants. */
+static void test_what_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *arch, *key;
+        weft_value value;
+        weft_status status;
+    } cases[] = {
+        {"mamba", "mamba.ssm.dt_b_c_rms", {.type = WEFT_VALUE_BOOL, .as.u = 1}, WEFT_E_UNSUPPORTED},
+        {"mamba2", "mamba2.ssm.group_count", {.type = WEFT_VALUE_U32, .as.u = 3}, WEFT_E_FORMAT},
+        {"mamba2", "mamba2.ssm.inner_size", {.type = WEFT_VALUE_U32, .as.u = 100}, WEFT_E_FORMAT},
+        {"qwen35", "qwen35.ssm.conv_kernel", {.type = WEFT_VALUE_U32, .as.u = 17}, WEFT_E_FORMAT},
+        {"qwen35",
+         "qwen35.nextn_predict_layers",
+         {.type = WEFT_VALUE_U32, .as.u = 3},
+         WEFT_E_FORMAT},
+        {"deepseek2",
+         "deepseek2.rope.dimension_count",
+         {.type = WEFT_VALUE_U32, .as.u = 32},
+         WEFT_E_FORMAT},
+        {"deepseek2",
+         "deepseek2.attention.kv_lora_rank",
+         {.type = WEFT_VALUE_U32, .as.u = 0},
+         WEFT_E_FORMAT},
+    };
+    weft_engine *engine = tiny_engine(NULL, WEFT_NUMBERS_DEFAULT, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        weft_metadata *all = tiny_metadata(&engine->allocator, cases[i].arch, false);
+        weft_metadata *m = weft_metadata_create(&engine->allocator);
+        const weft_arch *arch;
+        weft_hparams h;
+        weft_value v;
+        for (size_t j = 0; j < weft_metadata_count(all); j++)
+            if (strcmp(weft_metadata_at(all, j, &v), cases[i].key) != 0)
+                assert_weft_ok(weft_metadata_put_from(m, all, j));
+        assert_weft_ok(weft_metadata_put(m, cases[i].key, strlen(cases[i].key), &cases[i].value));
+        assert_weft_ok(weft_arch_find(m, WEFT_SPELL_GGUF, &arch));
+        assert_weft_fails(weft_hparams_read(m, arch, WEFT_SPELL_GGUF, &h), cases[i].status);
+        assert_detail_has(strcmp(cases[i].arch, "deepseek2") || cases[i].value.as.u == 0
+                              ? cases[i].key
+                              : "key_length_mla");
+        weft_metadata_destroy(m);
+        weft_metadata_destroy(all);
+    }
+    weft_engine_release(&engine);
+}
+
 /* A decode step makes no allocation. */
 static void test_steady_steps(void **state) {
     (void)state;
@@ -360,6 +407,7 @@ int main(void) {
         cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_steady_steps),
+        cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

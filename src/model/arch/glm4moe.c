@@ -1,7 +1,6 @@
 /* GLM-4.5 and 4.6 (GLM Team 2025): first layers dense, then experts chosen by a sigmoid router with
  * a correction, beside shared ones; half of each head turns. Layers that predict further tokens are
  * left aside. */
-#include "base/detail.h"
 #include "model/arch/list.h"
 #include "model/arch/rules.h"
 #include "model/config.h"
@@ -30,19 +29,6 @@ static const weft_key_name keys[] = {
     {WEFT_KEY_COUNT, NULL, {NULL}},
 };
 
-/* GGUF files count the further layers among all. */
-static weft_status read(const weft_config *c, weft_hparams *h) {
-    weft_status st = weft_config_i32(c, WEFT_KEY_N_EXTRA, false, 0, 1 << 10, &h->n_extra);
-    if (st)
-        return st;
-    if (h->n_extra >= h->n_layer)
-        return weft_fail(WEFT_E_FORMAT, "glm4moe: %d of %d layers predict further tokens",
-                         h->n_extra, h->n_layer);
-    if (c->spelling == WEFT_SPELL_GGUF)
-        h->n_layer -= h->n_extra;
-    return WEFT_OK;
-}
-
 const weft_arch weft_arch_glm4moe = {
     .name = "glm4moe",
     .model_types = {"glm4_moe"},
@@ -57,5 +43,5 @@ const weft_arch weft_arch_glm4moe = {
     .rot_factor = 0.5,
     .rope_base_default = {10000, 10000},
     .router = {.scores = WEFT_SCORES_SIGMOID, .normalise = true, .group_by_two = true},
-    .read = read,
+    .read = weft_read_extra_layers,
 };

@@ -7,7 +7,7 @@
 #include "model/config.h"
 #include "model/pass.h"
 
-static const weft_tensor_rule globals[] = {WEFT_USUAL_GLOBALS};
+static const weft_tensor_rule globals[] = {WEFT_USUAL_GLOBALS, WEFT_USUAL_ROPE_FACTORS};
 
 #define REC WEFT_RULE_RECURRENT
 #define STACKED (WEFT_RULE_MIXTURE | WEFT_RULE_EXPERTS)
@@ -38,6 +38,7 @@ static const weft_tensor_rule layer[] = {
     GATE_UP(ffn_up, "shared_mlp.input_linear.weight", 1, WEFT_EXT_FF, WEFT_RULE_DENSE),
     WEFT_MATRIX(ffn_down, "ffn_down.weight", "shared_mlp.output_linear.weight", WEFT_EXT_EMBD,
                 WEFT_EXT_FF, WEFT_RULE_DENSE),
+    WEFT_USUAL_FFN_BIASES,
     WEFT_ROUTER("ffn_gate_inp.weight", "block_sparse_moe.router.layer.weight"),
     WEFT_EXPERTS_GATE("ffn_gate_exps.weight", NULL),
     WEFT_EXPERTS_UP("ffn_up_exps.weight", NULL),
@@ -72,9 +73,9 @@ static const weft_key_name keys[] = {
 
 static const char *const refused[] = {"mamba_proj_bias", NULL};
 
-/* Rope is an option: said in words in folders, by a bool in files. */
+/* Rope is an option: said in words in folders, by a bool in files, which may leave it out. */
 static weft_status read(const weft_config *c, weft_hparams *h) {
-    bool rope = false;
+    bool rope = c->spelling == WEFT_SPELL_GGUF;
     const char *type = NULL;
     weft_status st;
     if (c->spelling == WEFT_SPELL_HF) {

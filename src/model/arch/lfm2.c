@@ -59,6 +59,7 @@ static const weft_key_name keys[] = {
     {WEFT_KEY_N_FF, "feed_forward_length", {"block_ff_dim", "intermediate_size"}},
     {WEFT_KEY_TIED, NULL, {"tie_embedding", "tie_word_embeddings"}},
     {WEFT_KEY_LAYER_TYPES, NULL, {"layer_types"}},
+    {WEFT_KEY_WINDOW, "attention.sliding_window", {NULL}},
     {WEFT_KEY_REC_TAPS, "shortconv.l_cache", {"conv_L_cache"}},
     {WEFT_KEY_N_DENSE_LEAD, "leading_dense_block_count", {"num_dense_layers"}},
     {WEFT_KEY_COUNT, NULL, {NULL}},

@@ -104,6 +104,7 @@ static const weft_tensor_rule moe_layer[] = {
 
 static const weft_key_name keys[] = {
     {WEFT_KEY_LAYER_TYPES, NULL, {"layer_types"}},
+    {WEFT_KEY_N_EXTRA, "nextn_predict_layers", {NULL}},
     {WEFT_KEY_REC_INTERVAL, "full_attention_interval", {"full_attention_interval"}},
     {WEFT_KEY_REC_TAPS, "ssm.conv_kernel", {"linear_conv_kernel_dim"}},
     {WEFT_KEY_REC_INNER, "ssm.inner_size", {NULL}},
