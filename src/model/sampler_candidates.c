@@ -89,11 +89,6 @@ static float kth_highest(const float *logits, size_t n, float *heap, size_t k) {
     return least;
 }
 
-static void put(weft_candidates *c, size_t id, double logit) {
-    c->ids[c->n] = (int32_t)id;
-    c->logits[c->n++] = logit;
-}
-
 /* The caller's logits with -inf for what the mask does not allow. */
 static const float *masked(const weft_sampler *s) {
     float *row = (float *)s->keys; /* not in use before the sorting */
@@ -108,26 +103,31 @@ static const float *masked(const weft_sampler *s) {
     return row;
 }
 
-static void gather_given(weft_sampler *s, size_t k) {
-    weft_candidates *c = &s->candidates;
-    const float *l = s->bits ? masked(s) : s->given;
-    float least = -INFINITY;
-    if (k <= HEAP_MAX && k < s->n_vocab)
-        least = kth_highest(l, s->n_vocab, (float *)s->spare, k);
+/* The chain's own logits, rounded: that keeps their order, but for ties. */
+static const float *rounded(const weft_sampler *s) {
+    float *row = (float *)s->keys;
     for (size_t i = 0; i < s->n_vocab; i++)
-        if (l[i] >= least && l[i] > -INFINITY) /* false for NaN */
-            put(c, i, (double)l[i]);
+        row[i] = (float)s->logits[i];
+    return row;
 }
 
 weft_status weft_candidates_gather(weft_sampler *s, size_t k) {
     weft_candidates *c = &s->candidates;
+    const float *l = s->dense ? rounded(s) : s->bits ? masked(s) : s->given;
+    float least = -INFINITY;
     c->n = 0;
     c->sorted = false;
-    if (!s->dense)
-        gather_given(s, k);
-    for (size_t i = 0; i < s->n_vocab && s->dense; i++)
-        if (s->logits[i] > -INFINITY)
-            put(c, i, s->logits[i]);
+    if (k <= HEAP_MAX && k < s->n_vocab)
+        least = kth_highest(l, s->n_vocab, (float *)s->spare, k);
+    for (size_t i = 0; i < s->n_vocab; i++) {
+        if (!(l[i] >= least)) /* also for NaN */
+            continue;
+        double exact = s->dense ? s->logits[i] : (double)l[i];
+        if (exact > -INFINITY) {
+            c->ids[c->n] = (int32_t)i;
+            c->logits[c->n++] = exact;
+        }
+    }
     return c->n ? WEFT_OK
                 : weft_fail(WEFT_E_NO_CANDIDATES, "all %zu logits are -inf or NaN", s->n_vocab);
 }
