@@ -128,6 +128,69 @@ static void test_guesses_of_a_draft(void **state) {
     fixture_close(&other);
 }
 
+/* The first two tokens, the second out of a step with guesses, have the distribution that follows
+ * from the model's own logits: a chi-square test over fixed seeds, for a vocabulary that a mask of
+ * biases makes small. */
+static void test_the_distribution_is_kept(void **state) {
+    (void)state;
+    enum { N = 4, SEEDS = 3000 };
+    static const int32_t letters[N] = {'n', 't', 'h', 'o'};
+    weft_logit_bias bias[N];
+    int32_t prompt[64];
+    double expected[N][N] = {{0}}, first[N], total = 0, chi = 0;
+    int counts[N][N] = {{0}};
+    for (int i = 0; i < N; i++)
+        bias[i] = (weft_logit_bias){letters[i], 50};
+    bytes_to_ids(prompt_text, prompt);
+    int32_t n = (int32_t)strlen(prompt_text);
+    weft_session *s = session_open(&f, 128, 0);
+    assert_weft_ok(weft_session_eval(s, prompt, (size_t)n));
+    for (int i = 0; i < N; i++)
+        total += first[i] = exp(weft_session_logits(s)[letters[i]]);
+    for (int i = 0; i < N; i++) {
+        double sum = 0;
+        assert_weft_ok(weft_session_eval(s, &letters[i], 1));
+        for (int k = 0; k < N; k++)
+            sum += expected[i][k] = exp(weft_session_logits(s)[letters[k]]);
+        for (int k = 0; k < N; k++)
+            expected[i][k] *= first[i] / total / sum * SEEDS;
+        assert_weft_ok(weft_session_truncate(s, n, NULL));
+    }
+    weft_generate_options o = weft_generate_options_default();
+    o.max_tokens = 3;
+    o.ban_eos = true;
+    o.lookup = 8;
+    int32_t guessed = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        static captured text;
+        weft_generate_result result;
+        weft_sampler *sampler;
+        memset(&text, 0, sizeof text);
+        assert_weft_ok(weft_sampler_create(f.engine,
+                                           &(weft_sampler_options){.temperature = 1,
+                                                                   .top_p = 1,
+                                                                   .repeat_penalty = 1,
+                                                                   .seed = seed,
+                                                                   .logit_bias = bias,
+                                                                   .n_logit_bias = N},
+                                           &sampler));
+        assert_weft_ok(weft_generate(s, prompt, (size_t)n, sampler, &o, capture, &text, &result));
+        guessed += result.n_guessed;
+        for (int i = 0; i < N; i++)
+            for (int k = 0; k < N; k++)
+                counts[i][k] += text.tokens[0] == letters[i] && text.tokens[1] == letters[k];
+        weft_sampler_release(&sampler);
+    }
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < N; k++)
+            chi +=
+                (counts[i][k] - expected[i][k]) * (counts[i][k] - expected[i][k]) / expected[i][k];
+    print_message("chi-square of 15 degrees: %.1f, %d tokens guessed\n", chi, guessed);
+    assert_true(guessed > 100);
+    assert_true(chi < 37.7); /* exceeded once in a thousand such tests */
+    weft_session_release(&s);
+}
+
 /* A draft that is the model itself guesses right: in reproducible mode, since by default long steps
  * of a prompt may have other bits. How many it guesses depends on the time that this takes; only
  * those of the last step may go unused. */
@@ -295,6 +358,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy_with_guesses_is_the_same),
         cmocka_unit_test(test_sampling_with_guesses_is_the_same),
+        cmocka_unit_test(test_the_distribution_is_kept),
         cmocka_unit_test(test_guesses_of_a_draft),
         cmocka_unit_test(test_a_perfect_draft_is_right),
         cmocka_unit_test(test_bad_drafts_are_refused),
