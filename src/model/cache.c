@@ -173,6 +173,7 @@ weft_status weft_cache_create(weft_engine *engine, const weft_network *network,
     c->type = options->type;
     c->n_layer = network->h.n_layer;
     c->n_sequences = options->n_sequences;
+    c->n_snapshots = weft_cache_snapshots_for(c->n_sequences);
     c->n_blocks = (int32_t)blocks_of(options);
     c->size_bytes = (size_t)bytes_of(network, options);
     c->places =

@@ -12,7 +12,7 @@
 
 #define WEFT_CACHE_BLOCK 64 /* positions; also the chunk by which attention adds up */
 
-#define WEFT_CACHE_SNAPSHOTS 6 /* a sequence, where layers have states */
+#define WEFT_CACHE_SNAPSHOTS 6 /* of a sequence alone, where layers have states */
 
 typedef struct weft_cache weft_cache;
 

@@ -313,9 +313,14 @@ weft_status weft_cache_load(weft_cache *cache, int32_t sequence, const void *dat
     for (int32_t i = 0; !st && i < cache->n_layer; i++)
         if (!(st = load_rows(s, cache->places[i].k, &from)))
             st = load_rows(s, cache->places[i].v, &from);
+    /* A cache for more sequences has room for the latest only. */
+    uint32_t most = (uint32_t)cache->n_snapshots + 1;
     for (uint32_t i = 0; !st && i < h.n_snapshots; i++) {
         bool is_end = i + 1 == h.n_snapshots;
-        st = load_states(cache, is_end ? &s->now : &s->snapshots[s->n_snapshots++], &from);
+        if (h.n_snapshots - i > most)
+            from += sizeof(snapshot_header) + h.state_bytes;
+        else
+            st = load_states(cache, is_end ? &s->now : &s->snapshots[s->n_snapshots++], &from);
     }
     return st;
 }

@@ -54,6 +54,7 @@ struct weft_cache {
     size_t size_bytes;
     weft_cache_place *places;      /* [n_layer] */
     weft_tensor *rows, *slots;     /* the two storages: of all layers' K and V, of all states */
+    int32_t n_snapshots;           /* that a sequence keeps at most */
     int32_t n_slots, n_free_slots; /* 0: no layer has states */
     uint32_t *slot_refs;           /* [n_slots] sequences that have the slot */
     int32_t *free_slots;           /* [n_free_slots], taken from the end */
@@ -74,6 +75,8 @@ void weft_cache_drop_block(weft_cache *cache, int32_t block);
 
 /* ---- Slots and snapshots (cache_states.c) ---- */
 
+/* Snapshots of each of so many sequences: fewer where there are many. */
+int32_t weft_cache_snapshots_for(int32_t n_sequences);
 /* Slots that the cache needs so that a sequence never lacks one. */
 int64_t weft_cache_slots_for(int32_t n_sequences);
 void weft_cache_drop_slot(weft_cache *cache, int32_t slot);

@@ -7,9 +7,13 @@
 
 #define EDGE_WORTH 4 /* of a prompt's pieces, where texts part more often than elsewhere */
 
+int32_t weft_cache_snapshots_for(int32_t n_sequences) {
+    return n_sequences == 1 ? WEFT_CACHE_SNAPSHOTS : n_sequences <= 4 ? 4 : 2;
+}
+
 int64_t weft_cache_slots_for(int32_t n_sequences) {
-    return (int64_t)n_sequences *
-           (WEFT_CACHE_SNAPSHOTS + 2); /* and those before and after a step */
+    /* And the states before and after a step. */
+    return (int64_t)n_sequences * (weft_cache_snapshots_for(n_sequences) + 2);
 }
 
 bool weft_cache_has_states(const weft_cache *c) {
@@ -49,7 +53,7 @@ static double worth(const weft_sequence *s, int32_t i) {
 }
 
 static void thin(weft_cache *c, weft_sequence *s) {
-    if (s->n_snapshots <= WEFT_CACHE_SNAPSHOTS)
+    if (s->n_snapshots <= c->n_snapshots)
         return;
     int32_t least = 0;
     for (int32_t i = 1; i < s->n_snapshots; i++)

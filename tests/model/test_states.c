@@ -266,7 +266,7 @@ static void test_sizes(void **state) {
     running r;
     open_running(&r, "qwen35", WEFT_F16, 2); /* two delta nets, then attention */
     size_t blocks = (2 * N + 63) / 64 + 1, states = 4 * 16 * 24, taps = 2 * (96 + 2 * 2 * 16);
-    size_t slots = 2 * (WEFT_CACHE_SNAPSHOTS + 2);
+    size_t slots = 2 * (4 + 2);
     assert_int_equal(weft_cache_bytes(r.cache), blocks * 64 * 2 * TINY_KV * 32 * 2 +
                                                     slots * 2 * (states + taps) * sizeof(float));
     assert_true(weft_cache_has_states(r.cache));
@@ -284,6 +284,34 @@ static void test_sizes(void **state) {
                      weft_network_cache_bytes(r.net.network, 2 * N, WEFT_F16));
     assert_int_equal(weft_network_cache_bytes(r.net.network, 1, WEFT_F32),
                      weft_network_cache_bytes(r.net.network, 500, WEFT_F16));
+    close_running(&r);
+}
+
+/* From a cache of one sequence into one of many, which keeps fewer snapshots. */
+static void test_files_of_other_caches(void **state) {
+    (void)state;
+    running r;
+    open_running(&r, "mamba", WEFT_F32, 1);
+    int32_t a = new_sequence(&r), b, resume;
+    feed(&r, a, 0, N, N);
+    memcpy(whole, other, sizeof whole);
+    go_back(&r, a, 0);
+    feed(&r, a, 0, 100, 1);
+    saved file = save(&r, a);
+    weft_cache *alone = r.cache;
+    weft_cache_options o = {8 * N, WEFT_F32, 8};
+    assert_weft_ok(weft_cache_create(r.net.engine, r.net.network, &o, &r.cache));
+    for (int i = 0; i < 8; i++) { /* all of them at once: no slot is missing */
+        b = new_sequence(&r);
+        assert_weft_ok(weft_cache_load(r.cache, b, file.map.data, file.map.size_bytes));
+        feed(&r, b, 100, 110, 1);
+        assert_weft_ok(weft_cache_truncate(r.cache, b, 105, &resume));
+        assert_in_range(resume, 90, 105);
+        feed(&r, b, (size_t)resume, N, 0);
+        same(&r, "loaded into another cache", (size_t)resume, N);
+    }
+    drop(&file);
+    weft_cache_release(&alone);
     close_running(&r);
 }
 
@@ -404,6 +432,7 @@ int main(void) {
         cmocka_unit_test(test_a_step_that_fails_changes_nothing),
         cmocka_unit_test(test_slots_are_given_back),
         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_files_of_other_caches),
         cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_steady_steps),
