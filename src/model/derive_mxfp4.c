@@ -27,8 +27,8 @@ static void convert_rows(void *ctx, size_t begin, size_t end, int thread) {
         for (size_t b = 0; b < c->n_blocks; b++, q += 16, to += BLOCK_BYTES) {
             to[0] = c->scales[from * c->n_blocks + b];
             for (size_t j = 0; j < 16; j++) { /* values j and j + 16 */
-                unsigned low = q[j / 2] >> (j % 2 * 4) & 15u;
-                unsigned high = q[8 + j / 2] >> (j % 2 * 4) & 15u;
+                unsigned low = (unsigned)q[j / 2] >> (j % 2 * 4) & 15u;
+                unsigned high = (unsigned)q[8 + j / 2] >> (j % 2 * 4) & 15u;
                 to[1 + j] = (unsigned char)(low | high << 4);
             }
         }
