@@ -163,10 +163,31 @@ WEFT_INLINE void attn_scores_body(const float *q, size_t n_q, size_t dim, const 
         scores_of_queries(q, 1, chunks, keys, ld, n, s);
 }
 
+/* A whole block of 64 without a soft cap stays in registers. */
+WEFT_INLINE void softmax_block(float *s, v16f by, float *most, float *sum) {
+    v16f x[4], top = v16f_set1(-INFINITY), total = v16f_set1(0);
+    WEFT_UNROLL for (size_t i = 0; i < 4; i++) {
+        x[i] = v16f_mul(v16f_load(s + i * WEFT_LANES), by);
+        top = v16f_max(x[i], top);
+    }
+    *most = v16f_largest(top);
+    v16f m = v16f_set1(*most);
+    WEFT_UNROLL for (size_t i = 0; i < 4; i++) {
+        v16f e = v16f_exp(v16f_sub(x[i], m));
+        v16f_store(s + i * WEFT_LANES, e);
+        total = v16f_add(total, e);
+    }
+    *sum = v16f_sum(total);
+}
+
 /* Scale, soft cap, exponentials below the largest, and their sum by lanes. */
 WEFT_INLINE void attn_softmax_body(float *s, size_t n, float scale, float softcap, float *most,
                                    float *sum) {
     v16f by = v16f_set1(scale), cap = v16f_set1(softcap), top = v16f_set1(-INFINITY);
+    if (n == 4 * WEFT_LANES && !(softcap > 0)) {
+        softmax_block(s, by, most, sum);
+        return;
+    }
     size_t i, full = n / WEFT_LANES * WEFT_LANES;
     for (i = 0; i < n; i += WEFT_LANES) {
         size_t part = n - i < WEFT_LANES ? n - i : WEFT_LANES;
