@@ -61,8 +61,8 @@ void chat_text_free(chat_text *chat) {
 /* ---- Tokens ---- */
 
 /* A message that spells special tokens is rendered as this, with its number between the ends, and
- * tokenised apart, as plain text. Private-use characters: no template or vocabulary has such a text,
- * and JSON leaves it alone. */
+ * tokenised apart, as plain text. Private-use characters: no template or vocabulary has such a
+ * text, and JSON leaves it alone. */
 #define PLACE "\xee\x83\xb0weft"
 #define PLACE_END "\xee\x83\xb1"
 
