@@ -22,18 +22,6 @@ static weft_tensor *normed_heads(const weft_pass *p, weft_scope *s, weft_tensor 
     return weft_pass_norm(p, s, heads(s, x, head_dim), weight, NULL);
 }
 
-void weft_pass_append(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *k,
-                      weft_tensor *v) {
-    for (size_t first = 0, end; first < p->step->n; first = end) {
-        int32_t sequence = p->step->sequences[first];
-        for (end = first + 1; end < p->step->n && p->step->sequences[end] == sequence;)
-            end++;
-        weft_cache_append(p->cache, s, layer, sequence, p->rows[first].position,
-                          weft_tensor_narrow(s, k, 0, first, end - first),
-                          v ? weft_tensor_narrow(s, v, 0, first, end - first) : NULL);
-    }
-}
-
 static weft_tensor *turn(const weft_pass *p, weft_scope *s, const weft_layer *l, weft_tensor *x) {
     int which = l->kind == WEFT_LAYER_LOCAL;
     bool interleaved = p->n->arch->rope_interleaved[p->n->spelling];

@@ -15,22 +15,6 @@ typedef struct halfway {
     weft_tensor *in; /* [T, n_embd]: what the feed-forward network reads; NULL: the norm of x */
 } halfway;
 
-bool weft_pass_ends(const weft_pass *p, int32_t layer) {
-    return layer == p->n->h.n_layer - 1 && !p->wanted;
-}
-
-weft_tensor *weft_pass_wanted(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *x) {
-    return layer == p->n->h.n_layer - 1 ? weft_index_select(s, x, 0, p->wanted) : x;
-}
-
-weft_tensor *weft_pass_norm(const weft_pass *p, weft_scope *s, weft_tensor *x, weft_tensor *weight,
-                            weft_tensor *bias) {
-    if (!weight)
-        return x;
-    return p->n->h.norm == WEFT_NORM_LAYER ? weft_layer_norm(s, x, weight, bias, p->n->h.norm_eps)
-                                           : weft_rms_norm(s, x, weight, p->n->h.norm_eps);
-}
-
 static weft_tensor *scaled(weft_scope *s, weft_tensor *x, float scale) {
     return scale == 1 ? x : weft_affine(s, x, (double)scale, 0);
 }
