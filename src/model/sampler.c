@@ -288,7 +288,7 @@ static weft_status choose_first(const weft_sampler *s, const float *logits, size
             (!bits || bits[i / 64] >> (i % 64) & 1))
             best = i;
     if (best == n_vocab)
-        return weft_fail(WEFT_E_NO_CANDIDATES, "all %zu logits are -inf or NaN", n_vocab);
+        return weft_fail(WEFT_E_NO_CANDIDATES, "all %zu logits are -inf, NaN or masked", n_vocab);
     *token = (int32_t)best;
     return WEFT_OK;
 }

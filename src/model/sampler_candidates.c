@@ -129,7 +129,8 @@ weft_status weft_candidates_gather(weft_sampler *s, size_t k) {
         }
     }
     return c->n ? WEFT_OK
-                : weft_fail(WEFT_E_NO_CANDIDATES, "all %zu logits are -inf or NaN", s->n_vocab);
+                : weft_fail(WEFT_E_NO_CANDIDATES, "all %zu logits are -inf, NaN or masked",
+                            s->n_vocab);
 }
 
 /* Keys are made of floats: penalties may give doubles between two floats, whose order is then

@@ -88,7 +88,7 @@ static inline uint32_t weft_machine_step(weft_machine *m, uint32_t config, uint8
 static inline const weft_place *weft_machine_places(const weft_machine *m, uint32_t config,
                                                     size_t *n) {
     *n = m->configs.sets[config].n;
-    return m->configs.places + m->configs.sets[config].at;
+    return *n ? m->configs.places + m->configs.sets[config].at : NULL;
 }
 static inline bool weft_machine_ends(const weft_machine *m, uint32_t config) {
     return m->configs.sets[config].ends;
