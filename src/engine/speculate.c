@@ -171,18 +171,24 @@ const float *weft_speculator_logits(const weft_speculator *g) {
 weft_status weft_speculator_settle(weft_speculator *g) {
     weft_session *s = g->session;
     size_t row = (size_t)s->n_vocab * sizeof *g->rows, at = g->at, n = g->n_guesses;
-    g->n_guesses = g->at = 0;
-    if (at == n)
+    if (n == 0)
         return WEFT_OK;
-    /* Only where the model's state cannot go back by itself, some are evaluated again. */
+    g->n_guesses = g->at = 0;
+    double start = weft_clock_seconds();
     int32_t keep = g->base + 1 + (int32_t)at, from = keep;
-    weft_status status = weft_session_truncate(s, keep, &from);
-    if (!status && from < keep)
-        status = weft_session_eval(s, s->tokens + from, (size_t)(keep - from));
-    if (status)
-        return status;
-    memcpy(s->logits, g->rows + at * (size_t)s->n_vocab, row);
-    s->has_logits = true;
+    weft_status status = WEFT_OK;
+    if (at < n) {
+        status = weft_session_truncate(s, keep, &from);
+        /* Where the model's state cannot go back by itself, some are evaluated again. */
+        if (!status && from < keep)
+            status = weft_session_eval(s, s->tokens + from, (size_t)(keep - from));
+        if (status)
+            return status;
+        memcpy(s->logits, g->rows + at * (size_t)s->n_vocab, row);
+        s->has_logits = true;
+    }
+    /* Going back is a part of what the guesses cost. */
+    weft_gain_saw_step(&g->gain, (int32_t)n + 1, g->seconds + weft_clock_seconds() - start);
     return WEFT_OK;
 }
 
@@ -202,7 +208,9 @@ static weft_status step(weft_speculator *g, int32_t n_guesses) {
                              : weft_session_eval(s, g->tokens, 1);
     if (status)
         return status;
-    weft_gain_saw_step(&g->gain, n_guesses + 1, weft_clock_seconds() - start);
+    g->seconds = weft_clock_seconds() - start;
+    if (n_guesses == 0)
+        weft_gain_saw_step(&g->gain, 1, g->seconds);
     g->base = base;
     g->n_guesses = (size_t)n_guesses;
     g->at = 0;

@@ -17,6 +17,7 @@ typedef struct weft_speculator {
     int32_t tokens[WEFT_GUESSES_MAX + 1]; /* the chosen one, then the guesses */
     size_t n_guesses, at;                 /* of these, so many were right so far */
     int32_t base;                         /* the session's positions before that step */
+    double seconds;                       /* that it took */
     weft_gain gain;
     int32_t kind;                    /* of the guesses */
     int32_t expected, expected_kind; /* the first token of the last lookup; -1: none */

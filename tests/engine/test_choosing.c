@@ -211,6 +211,48 @@ static void test_a_perfect_draft_is_right(void **state) {
     f = usual;
 }
 
+/* Models whose state cannot go back by itself: what wrong guesses left is taken back all the same.
+ */
+static void test_models_with_states(void **state) {
+    (void)state;
+    static const char *const names[] = {"mamba2/mamba2", "lfm2/lfm2", "qwen3-next/qwen3-next",
+                                        "deepseek-v3/deepseek-v3"};
+    int32_t prompt[24], done = 0;
+    for (int i = 0; i < 24; i++)
+        prompt[i] = 40 + i % 5;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[512];
+        snprintf(path, sizeof path, WEFT_SHARED_DIR "/reference/models/%s-f32.gguf", names[i]);
+        if (access(path, R_OK) != 0)
+            continue;
+        weft_model *model;
+        static captured texts[2];
+        assert_weft_ok(weft_model_open(f.engine, path, NULL, &model));
+        for (int guess = 0; guess < 2; guess++) {
+            weft_session_options how = weft_session_options_default();
+            weft_generate_options o = weft_generate_options_default();
+            weft_session *s;
+            how.n_context = 160;
+            o.max_tokens = 100;
+            o.ignore_eos = true;
+            o.lookup = guess ? 6 : 0;
+            memset(&texts[guess], 0, sizeof texts[guess]);
+            assert_weft_ok(weft_session_create(model, &how, &s));
+            assert_weft_ok(weft_generate(s, prompt, 24, NULL, &o, capture, &texts[guess], NULL));
+            weft_session_release(&s);
+        }
+        weft_model_release(&model);
+        assert_int_equal(texts[0].n_tokens, 100);
+        assert_memory_equal(texts[0].tokens, texts[1].tokens, sizeof texts[0].tokens);
+        done++;
+    }
+    if (!done) {
+        print_message("skipped: no models in " WEFT_SHARED_DIR "\n");
+        skip();
+    }
+    print_message("%d models\n", done);
+}
+
 static void test_bad_drafts_are_refused(void **state) {
     (void)state;
     fixture spm = fixture_open(&(tiny_options){.spm = true}, WEFT_NUMBERS_DEFAULT);
@@ -361,6 +403,7 @@ int main(void) {
         cmocka_unit_test(test_the_distribution_is_kept),
         cmocka_unit_test(test_guesses_of_a_draft),
         cmocka_unit_test(test_a_perfect_draft_is_right),
+        cmocka_unit_test(test_models_with_states),
         cmocka_unit_test(test_bad_drafts_are_refused),
         cmocka_unit_test(test_grammars),
         cmocka_unit_test(test_stop_strings_with_guesses),
