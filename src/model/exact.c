@@ -57,6 +57,37 @@ double weft_exact_exp(double x) {
     return sum * power_of_two((int)k - half) * power_of_two(half);
 }
 
+/* e^x for x <= 0, with an error below 1e-9 relative, the same bits everywhere: a fixed order of
+ * IEEE operations without branches, so that rows of it are quick. */
+static double quick_exp(double x) {
+    static const double MAGIC = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to a whole */
+    x = x < -700 ? -700 : x;
+    double shifted = x * 0x1.71547652b82fep+0 + MAGIC, k = shifted - MAGIC;
+    double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33;
+    double sum = 1.0 / 40320;
+    sum = sum * r + 1.0 / 5040;
+    sum = sum * r + 1.0 / 720;
+    sum = sum * r + 1.0 / 120;
+    sum = sum * r + 1.0 / 24;
+    sum = sum * r + 1.0 / 6;
+    sum = sum * r + 1.0 / 2;
+    sum = sum * r + 1;
+    sum = sum * r + 1;
+    uint64_t bits, scale;
+    memcpy(&bits, &shifted, sizeof bits);
+    scale = (bits + 1023) << 52; /* the low bits of `shifted` are k */
+    double power;
+    memcpy(&power, &scale, sizeof power);
+    return sum * power;
+}
+
+void weft_exact_exp_row(const double *x, double top, double *out, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        double d = x[i] - top, e = quick_exp(d);
+        out[i] = d > -700 ? e : 0;
+    }
+}
+
 double weft_exact_log(double x) {
     int k;
     double m = frexp(x, &k);

@@ -1,6 +1,5 @@
 /* Log-probabilities of a row of logits, as the model gave them: log-softmax in double. */
 #include <math.h>
-#include <string.h>
 #include "base/detail.h"
 #include "model/exact.h"
 #include <weft/sampler.h>
@@ -19,40 +18,16 @@ static size_t insert(weft_logprob *top, size_t n, size_t room, int32_t token, fl
     return n < room ? n + 1 : n;
 }
 
-/* e^x for x <= 0, with an error below 2e-9 relative, the same bits everywhere: a fixed order of
- * IEEE operations without branches, so that rows of it are quick. */
-static double quick_exp(double x) {
-    static const double MAGIC = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to a whole */
-    x = x < -700 ? -700 : x;
-    double shifted = x * 0x1.71547652b82fep+0 + MAGIC, k = shifted - MAGIC;
-    double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33;
-    double sum = 1.0 / 40320;
-    sum = sum * r + 1.0 / 5040;
-    sum = sum * r + 1.0 / 720;
-    sum = sum * r + 1.0 / 120;
-    sum = sum * r + 1.0 / 24;
-    sum = sum * r + 1.0 / 6;
-    sum = sum * r + 1.0 / 2;
-    sum = sum * r + 1;
-    sum = sum * r + 1;
-    uint64_t bits, scale;
-    memcpy(&bits, &shifted, sizeof bits);
-    scale = (bits + 1023) << 52; /* the low bits of `shifted` are k */
-    double power;
-    memcpy(&power, &scale, sizeof power);
-    return sum * power;
-}
-
 /* The sum of e^(l - best), block by block. */
 static double sum_of_exps(const float *logits, size_t n, float best) {
     double sum = 0, terms[BLOCK];
     for (size_t at = 0; at < n; at += BLOCK) {
         size_t now = n - at < BLOCK ? n - at : BLOCK;
         for (size_t i = 0; i < now; i++) {
-            double x = (double)logits[at + i] - (double)best;
-            double e = quick_exp(x > -700 ? x : -700);
-            terms[i] = x > -700 ? e : 0; /* also for NaN */
+            double l = (double)logits[at + i];
+            terms[i] = l > -INFINITY ? l : -INFINITY; /* also for NaN */
         }
+        weft_exact_exp_row(terms, (double)best, terms, now);
         for (size_t i = 0; i < now; i++)
             sum += terms[i];
     }

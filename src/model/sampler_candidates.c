@@ -179,11 +179,13 @@ void weft_candidates_softmax(weft_sampler *s) {
     weft_candidates *c = &s->candidates;
     weft_candidates_sort(s, c->n);
     double top = c->logits[0], sum = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        c->p[i] = isinf(top) ? (isinf(c->logits[i]) && c->logits[i] > 0 ? 1.0 : 0.0)
-                             : weft_exact_exp(c->logits[i] - top);
+    if (isinf(top))
+        for (size_t i = 0; i < c->n; i++)
+            c->p[i] = isinf(c->logits[i]) ? 1.0 : 0.0;
+    else
+        weft_exact_exp_row(c->logits, top, c->p, c->n);
+    for (size_t i = 0; i < c->n; i++)
         sum += c->p[i];
-    }
     for (size_t i = 0; i < c->n; i++)
         c->p[i] /= sum;
 }

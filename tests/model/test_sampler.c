@@ -6,6 +6,7 @@
 #include "base/engine_impl.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "model/exact.h"
 #include "model/sampler_impl.h"
 #include "test.h"
 
@@ -464,6 +465,18 @@ static void test_logprobs(void **state) {
     assert_float_equal(l, 0, 0);
 }
 
+static void test_exponentials_of_a_row(void **state) {
+    (void)state;
+    double x[1000], e[1000];
+    for (int i = 0; i < 1000; i++)
+        x[i] = 5 - 0.7013 * i;
+    x[999] = -INFINITY;
+    weft_exact_exp_row(x, 5, e, 1000);
+    assert_true(e[0] == 1 && e[999] == 0);
+    for (int i = 0; i < 999; i++)
+        assert_true(fabs(e[i] / exp(x[i] - 5) - 1) < 1e-9 || x[i] - 5 < -699);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference_cases),
@@ -477,6 +490,7 @@ int main(void) {
         cmocka_unit_test(test_chains),
         cmocka_unit_test(test_masks_and_biases),
         cmocka_unit_test(test_logprobs),
+        cmocka_unit_test(test_exponentials_of_a_row),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
