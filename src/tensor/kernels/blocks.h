@@ -167,6 +167,12 @@ typedef struct weft_block {
     uint8_t min[2]; /* Q2_K, Q4_K, Q5_K */
 } weft_block;
 
+/* Bit i of eight as byte i. */
+static inline uint64_t weft_spread_bits(unsigned bits) {
+    uint64_t each = (bits & 255) * 0x0101010101010101u & 0x8040201008040201u;
+    return (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
+}
+
 /* Block k of a row in the file's layout, and of row r of a panel. */
 void weft_file_block_read(weft_dtype dtype, const void *row, size_t k, weft_block *out);
 /* The former's part for the types with codebooks: 32 of the 256 columns at p. */

@@ -19,9 +19,12 @@ static void read_nibbles(const uint8_t *qs, uint8_t *q) {
 
 /* Bit i of four bytes, little endian, is the 5th bit of column i. */
 static void add_high_bits(const uint8_t *qh, uint8_t *q) {
-    uint32_t bits = u16_at(qh) | (uint32_t)u16_at(qh + 2) << 16;
-    for (int i = 0; i < 32; i++)
-        q[i] = (uint8_t)(q[i] | (bits >> i & 1) << 4);
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t eight;
+        memcpy(&eight, q + 8 * i, 8);
+        eight |= weft_spread_bits(qh[i]) << 4;
+        memcpy(q + 8 * i, &eight, 8);
+    }
 }
 
 /* Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL. */
@@ -144,18 +147,27 @@ static void read_iq4_xs(const uint8_t *p, size_t sub, weft_block *out) {
     read_nibbles(p + 8 + 16 * sub, out->q);
 }
 
-/* A byte b holds five columns in base 3, as the fraction b / 256: times 3^n, the digit n is in
- * front of the point. 32 bytes hold columns 32 n + i, 16 bytes columns 160 + 16 n + i, and 4 bytes,
- * of four digits, columns 240 + 4 n + i. */
-static void read_tq1_0(const uint8_t *p, size_t sub, weft_block *out) {
+/* Digit `digit` of n bytes. A byte b holds up to five columns in base 3, as the fraction b / 256:
+ * times 3^digit, the digit is in front of the point. */
+static void read_digits(const uint8_t *bytes, size_t n, size_t digit, uint8_t *q) {
     static const uint8_t powers[] = {1, 3, 9, 27, 81};
+    for (size_t i = 0; i < n; i++)
+        q[i] = (uint8_t)((uint8_t)(bytes[i] * powers[digit]) * 3 >> 8);
+}
+
+/* 32 bytes hold columns 32 n + i, 16 bytes columns 160 + 16 n + i, and 4 bytes, of four digits,
+ * columns 240 + 4 n + i. */
+static void read_tq1_0(const uint8_t *p, size_t sub, weft_block *out) {
     out->d = u16_at(p + 52);
-    for (size_t i = 0; i < 32; i++) {
-        size_t k = 32 * sub + i, from = k < 160 ? 0 : k < 240 ? 160 : 240;
-        size_t n_bytes = k < 160 ? 32 : k < 240 ? 16 : 4, first = k < 160 ? 0 : k < 240 ? 32 : 48;
-        uint8_t b = p[first + (k - from) % n_bytes], power = powers[(k - from) / n_bytes];
-        out->q[i] = (uint8_t)((uint8_t)(b * power) * 3 >> 8);
+    if (sub < 5) {
+        read_digits(p, 32, sub, out->q);
+        return;
     }
+    read_digits(p + 32, 16, 2 * (sub - 5), out->q);
+    if (sub < 7)
+        read_digits(p + 32, 16, 2 * (sub - 5) + 1, out->q + 16);
+    for (size_t n = 0; n < 4 && sub == 7; n++)
+        read_digits(p + 48, 4, n, out->q + 16 + 4 * n);
 }
 
 static void read_tq2_0(const uint8_t *p, size_t sub, weft_block *out) {

@@ -3,6 +3,8 @@
 #include "tensor/kernels/blocks.h"
 #include "tensor/kernels/grids.h"
 
+#include <string.h>
+
 static unsigned u16_at(const uint8_t *p) {
     return p[0] | (unsigned)p[1] << 8;
 }
@@ -19,14 +21,20 @@ static unsigned even_signs(uint32_t seven) {
 
 /* Eight columns of two bits; bit i of `signs`: column i is negative. Three codes a sign. */
 static void put_eight(unsigned entry, unsigned signs, uint8_t *q) {
-    for (unsigned i = 0; i < 8; i++)
-        q[i] = (uint8_t)((entry >> (2 * i) & 3) + (signs >> i & 1) * 3);
+    uint64_t codes = entry;
+    codes = (codes | codes << 24) & 0x000000ff000000ffu;
+    codes = (codes | codes << 12) & 0x000f000f000f000fu;
+    codes = (codes | codes << 6) & 0x0303030303030303u;
+    codes += 3 * weft_spread_bits(signs);
+    memcpy(q, &codes, 8);
 }
 
-/* Four columns of three bits and a sign. */
+/* Four columns of three bits and a sign: bit j of the four signs goes to byte j. */
 static void put_four(unsigned entry, unsigned signs, uint8_t *q) {
-    for (unsigned i = 0; i < 4; i++)
-        q[i] = (uint8_t)((entry >> (3 * i) & 7) | (signs >> i & 1) << 3);
+    uint32_t codes = (entry & 077) | (entry & 07700) << 10;
+    codes = (codes & 0x00070007) | (codes & 0x00380038) << 5;
+    codes |= ((signs & 15) * 0x00204081 & 0x01010101) << 3;
+    memcpy(q, &codes, 4);
 }
 
 /* The types' scales are odd: 2 s + 1. */

@@ -106,11 +106,48 @@ typedef void put_function(const weft_block *b, size_t r, size_t k, uint8_t *pane
 #define ENTRY(name, form) [form] = put_##name,
 static put_function *const put_functions[WEFT_FORM_COUNT] = {WEFT_FORM_FUNCTIONS(ENTRY)};
 
+/* The panel is written in order. */
+static inline __attribute__((always_inline)) void pack_items(size_t item, const uint8_t *rows,
+                                                             size_t n_rows, size_t n_cols,
+                                                             uint8_t *panel) {
+    for (size_t k = 0; k < n_cols; k++)
+        for (size_t r = 0; r < n_rows; r++)
+            memcpy(panel + (k * WEFT_PANEL_ROWS + r) * item, rows + (r * n_cols + k) * item, item);
+}
+
+/* Four columns of four rows of 16-bit floats, in words of four. */
+static void pack_square(const uint8_t *rows, size_t row_bytes, uint8_t *panel) {
+    const uint64_t even = 0x0000ffff0000ffffu, low = 0x00000000ffffffffu;
+    uint64_t r[4], pairs[4], column[4];
+    for (size_t i = 0; i < 4; i++)
+        memcpy(&r[i], rows + i * row_bytes, 8);
+    for (size_t i = 0; i < 4; i += 2) {
+        pairs[i] = (r[i] & even) | (r[i + 1] & even) << 16;      /* columns 0 and 2 */
+        pairs[i + 1] = (r[i] >> 16 & even) | (r[i + 1] & ~even); /* 1 and 3 */
+    }
+    for (size_t i = 0; i < 2; i++) {
+        column[i] = (pairs[i] & low) | pairs[i + 2] << 32;
+        column[i + 2] = pairs[i] >> 32 | (pairs[i + 2] & ~low);
+    }
+    for (size_t i = 0; i < 4; i++)
+        memcpy(panel + 2 * WEFT_PANEL_ROWS * i, &column[i], 8);
+}
+
+static void pack_halves(const uint8_t *rows, size_t n_cols, uint8_t *panel) {
+    for (size_t k = 0; k + 4 <= n_cols; k += 4)
+        for (size_t r = 0; r < WEFT_PANEL_ROWS; r += 4)
+            pack_square(rows + 2 * (r * n_cols + k), 2 * n_cols,
+                        panel + 2 * (k * WEFT_PANEL_ROWS + r));
+}
+
 static void pack_floats(size_t item, const uint8_t *rows, size_t n_rows, size_t n_cols,
                         uint8_t *panel) {
-    for (size_t r = 0; r < n_rows; r++)
-        for (size_t k = 0; k < n_cols; k++)
-            memcpy(panel + (k * WEFT_PANEL_ROWS + r) * item, rows + (r * n_cols + k) * item, item);
+    if (n_rows == WEFT_PANEL_ROWS && item == 2 && n_cols % 4 == 0)
+        pack_halves(rows, n_cols, panel);
+    else if (n_rows == WEFT_PANEL_ROWS && item == 4)
+        pack_items(4, rows, WEFT_PANEL_ROWS, n_cols, panel);
+    else
+        pack_items(item, rows, n_rows, n_cols, panel);
 }
 
 /* The rows of padding are zeros: their quants may stand for something else, and their scale is 0.

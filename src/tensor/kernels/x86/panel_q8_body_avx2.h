@@ -1,6 +1,6 @@
 /* Quantised panels times int8 activations in registers of 256 bits: unsigned weights times signed
- * activations. Eight rows are a register, so a block is 16 registers of weights. Up to four rows of
- * x read the packed bytes; more share them unpacked.
+ * activations. Eight rows are a register, so a block is 16 registers of weights. Up to eight rows
+ * of x read the packed bytes; more share them unpacked.
  *
  * Included behind sum_bytes(sum, w, x), which adds products of bytes, and SUMS_ARE_WIDE: to int32,
  * else in pairs to int16, which are widened before a sum could pass 32767. */
@@ -43,6 +43,8 @@ typedef struct source {
 WEFT_INLINE int offset_of(weft_form form) {
     return weft_form_signed(form) ? 128 : weft_forms[form].offset;
 }
+
+#include "tensor/kernels/x86/block_sums.h"
 
 /* Whether products of bytes would pass 32767 at once: the weights' low and high nibbles have sums
  * of their own, in `low` and `high` of dots. */
@@ -217,34 +219,6 @@ WEFT_INLINE void block_dots(weft_form form, bool packed, int n, source s, const 
     }
 }
 
-/* The sum of the first half of a block of x. */
-WEFT_INLINE int32_t low_sum(const int8_t *x) {
-    __m128i bytes = _mm_xor_si128(load16(x), _mm_set1_epi8(-128));
-    __m128i sad = _mm_sad_epu8(bytes, _mm_setzero_si128());
-    return _mm_cvtsi128_si32(sad) + _mm_extract_epi32(sad, 2) - 16 * 128;
-}
-
-/* What a block of x adds beside its products. */
-typedef struct block_sums {
-    float d;
-    int32_t whole; /* the sum; where an offset makes quants unsigned: times the offset */
-    int32_t part;  /* halves: the sums of both as a pair of int16; NVFP4: the first's `whole` */
-} block_sums;
-
-WEFT_INLINE int32_t whole_of(weft_form form, int32_t sum) {
-    const int offset = offset_of(form);
-    return offset && !weft_form_halves(form) ? offset * sum : sum;
-}
-
-WEFT_INLINE int32_t part_of(weft_form form, const int8_t *x, int32_t sum) {
-    if (weft_form_floats(form))
-        return offset_of(form) * low_sum(x);
-    if (!weft_form_halves(form))
-        return 0;
-    int32_t low = low_sum(x);
-    return (int32_t)(((uint32_t)low & 0xffff) | (uint32_t)(sum - low) << 16);
-}
-
 /* What the offset of the unsigned quants adds to the dot product, where halves have scales. */
 WEFT_INLINE __m256i halves_offset(weft_form form, bool packed, source s, int half, __m256i sums) {
     __m256i pair =
@@ -311,15 +285,16 @@ WEFT_INLINE __m256 block_add(weft_form form, bool packed, source s, int c, int h
     __m256i low = dot->low[c][half], whole = _mm256_set1_epi32(x.whole);
     if (weft_form_floats(form)) {
         __m256i first = _mm256_set1_epi32(x.part);
-        low = _mm256_sub_epi32(low, first);
-        __m256i high = _mm256_sub_epi32(dot->high[c][half], _mm256_sub_epi32(whole, first));
+        low = _mm256_add_epi32(low, first);
+        __m256i high = _mm256_add_epi32(dot->high[c][half], _mm256_sub_epi32(whole, first));
         acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(low), _mm256_mul_ps(d, scale), acc);
         return _mm256_fmadd_ps(_mm256_cvtepi32_ps(high), _mm256_mul_ps(m, scale), acc);
     }
     __m256i halves = _mm256_set1_epi32(x.part);
-    if (offset_of(form))
-        low = _mm256_sub_epi32(
-            low, weft_form_halves(form) ? halves_offset(form, packed, s, half, halves) : whole);
+    if (weft_form_halves(form) && offset_of(form))
+        low = _mm256_sub_epi32(low, halves_offset(form, packed, s, half, halves));
+    else if (offset_of(form))
+        low = _mm256_add_epi32(low, whole);
     acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(low), _mm256_mul_ps(d, scale), acc);
     if (!weft_form_has_min(form))
         return acc;
@@ -379,26 +354,6 @@ WEFT_INLINE void unpack(weft_form form, const q8_codes *codes, const uint8_t *pa
     }
 }
 
-/* The same of CHUNK blocks of some rows. */
-typedef struct chunk_sums {
-    float d[GROUP][CHUNK];
-    int32_t whole[GROUP][CHUNK], part[GROUP][CHUNK];
-} chunk_sums;
-
-WEFT_INLINE void prepare(weft_form form, const weft_q8_rows *x, size_t begin, size_t end,
-                         chunk_sums *s) {
-    for (size_t t = 0; t < x->n; t++) {
-        size_t at = t * (x->n_cols / 32) + begin;
-        for (size_t i = 0; i < end - begin; i++) {
-            s->d[t][i] = x->d[at + i];
-            s->whole[t][i] = whole_of(form, x->sums[at + i]);
-        }
-        for (size_t i = 0; i < end - begin && (weft_form_halves(form) || weft_form_floats(form));
-             i++)
-            s->part[t][i] = part_of(form, x->q + 32 * (at + i), x->sums[at + i]);
-    }
-}
-
 /* Blocks [begin, end) of one panel, at most CHUNK: packed, or unpacked in u; and of rows of x. */
 typedef struct blocks {
     const q8_codes *codes;
@@ -431,9 +386,7 @@ WEFT_INLINE void tile(weft_form form, bool packed, int n, const blocks *b, const
             }
         }
         WEFT_UNROLL for (size_t c = 0; c < (size_t)n; c++) {
-            block_sums of = {sums->d[t + c][i], sums->whole[t + c][i], 0};
-            if (weft_form_halves(form) || weft_form_floats(form))
-                of.part = sums->part[t + c][i];
+            block_sums of = sums_at(form, sums, t + c, i);
             WEFT_UNROLL for (int h = 0; h < 2; h++) acc[c][h] =
                 block_add(form, packed, s, (int)c, h, &dot, d[h], m[h], of, acc[c][h]);
         }
@@ -442,7 +395,7 @@ WEFT_INLINE void tile(weft_form form, bool packed, int n, const blocks *b, const
         _mm256_storeu_ps(y + (size_t)c * ldy + 8 * h, acc[c][h]);
 }
 
-/* Up to TILE rows of x, straight from the packed bytes; more share them unpacked. */
+/* All rows of x. */
 WEFT_INLINE void tiles(weft_form form, bool packed, const blocks *b, const weft_q8_rows *x,
                        float *y, size_t ldy) {
     size_t t = 0;
@@ -467,7 +420,7 @@ WEFT_INLINE void matrix(weft_form form, const q8_codes *codes, const uint8_t *pa
         prepare(form, x, begin, end, &sums);
         for (size_t p = 0; p < n_panels; p++) {
             blocks b = {codes, panels + p * bytes, u, begin, end, &sums};
-            if (x->n <= TILE) {
+            if (x->n <= 2 * TILE) {
                 tiles(form, true, &b, x, y + 16 * p, ldy);
                 continue;
             }

@@ -1,7 +1,6 @@
 /* Quantised panels times int8 activations with dpbusd: unsigned weights times signed activations
  * into int32, four columns a step. Sixteen rows are a register, so a block is 8 registers of
- * weights. Q8_0 enters as q + 128. One row of x reads the packed bytes; several share them
- * unpacked. */
+ * weights. Q8_0 enters as q + 128. Rows of x read the packed bytes, many of them unpacked ones. */
 #include "tensor/kernels/x86/lanes_avx512.h"
 #include "tensor/kernels/declare.h"
 #include "tensor/kernels/x86/quants_avx512.h"
@@ -10,6 +9,12 @@
 #define CHUNK 16
 /* Rows of x that share a register of weights. */
 #define TILE 8
+/* From so many rows on, blocks that share a scale are unpacked first. */
+#define UNPACK_ROWS 32
+/* Rows of x whose sums are at hand: 12 KiB. */
+#define GROUP 64
+
+#include "tensor/kernels/x86/block_sums.h"
 
 typedef struct unpacked {
     _Alignas(64) uint8_t w[8][64]; /* quads of 16 rows: unsigned */
@@ -45,12 +50,20 @@ WEFT_INLINE void quad_dots(weft_form form, bool packed, int n, source s, int j, 
     }
 }
 
-/* Exact dot products of one block, before the offset; those of the second half by themselves in
- * dot[1] where they have a float scale of their own. The quads are spelled out: in a loop around
- * loops not every compiler keeps the sums in registers. */
+/* Exact dot products of one block, before the offset where halves have scales; those of the second
+ * half by themselves in dot[1] where they have a float scale of their own. The quads are spelled
+ * out: in a loop around loops not every compiler keeps the sums in registers. */
 WEFT_INLINE void block_dots(weft_form form, bool packed, int n, source s, const int8_t *x,
-                            size_t ldx, __m512i dot[2][TILE]) {
-    WEFT_UNROLL for (int c = 0; c < n; c++) dot[0][c] = dot[1][c] = _mm512_setzero_si512();
+                            size_t ldx, const block_sums *sums, __m512i dot[2][TILE]) {
+    WEFT_UNROLL for (int c = 0; c < n; c++) {
+        dot[0][c] = dot[1][c] = _mm512_setzero_si512();
+        if (weft_form_floats(form)) {
+            dot[0][c] = _mm512_set1_epi32(sums[c].part);
+            dot[1][c] = _mm512_set1_epi32(sums[c].whole - sums[c].part);
+        } else if (offset_of(form) && !weft_form_halves(form)) {
+            dot[0][c] = _mm512_set1_epi32(sums[c].whole);
+        }
+    }
     quad_dots(form, packed, n, s, 0, x, ldx, dot);
     quad_dots(form, packed, n, s, 1, x, ldx, dot);
     quad_dots(form, packed, n, s, 2, x, ldx, dot);
@@ -69,53 +82,28 @@ WEFT_INLINE void block_dots(weft_form form, bool packed, int n, source s, const 
     }
 }
 
-/* The sum of the first half of a block of x. */
-WEFT_INLINE int32_t low_sum(const int8_t *x) {
-    __m128i bytes = _mm_xor_si128(_mm_loadu_si128((const __m128i *)x), _mm_set1_epi8(-128));
-    __m128i sad = _mm_sad_epu8(bytes, _mm_setzero_si128());
-    return _mm_cvtsi128_si32(sad) + _mm_extract_epi32(sad, 2) - 16 * 128;
-}
-
-/* The sums of both halves of a block of x as a pair of int16. */
-WEFT_INLINE __m512i half_sums(const int8_t *x, int32_t sum) {
-    int32_t low = low_sum(x);
-    return _mm512_set1_epi32((int32_t)(((uint32_t)low & 0xffff) | (uint32_t)(sum - low) << 16));
-}
-
-/* What the offset of the unsigned quants adds to the dot product. */
-WEFT_INLINE __m512i offset_dot(weft_form form, bool packed, source s, const int8_t *x,
-                               int32_t sum) {
-    if (!weft_form_halves(form))
-        return _mm512_set1_epi32(offset_of(form) * sum);
-    return _mm512_mullo_epi32(
-        _mm512_madd_epi16(scale_pairs(form, pair_bytes(packed, s)), half_sums(x, sum)),
-        _mm512_set1_epi32(offset_of(form)));
+/* What the offset of the unsigned quants adds to the dot product, where halves have scales. */
+WEFT_INLINE __m512i halves_offset(weft_form form, bool packed, source s, __m512i sums) {
+    return _mm512_mullo_epi32(_mm512_madd_epi16(scale_pairs(form, pair_bytes(packed, s)), sums),
+                              _mm512_set1_epi32(offset_of(form)));
 }
 
 /* One block's step of the chains of sixteen outputs, for row c of a tile. */
 WEFT_INLINE __m512 block_add(weft_form form, bool packed, source s, int c, __m512i dot[2][TILE],
-                             __m512 d, __m512 m, const int8_t *x, float d_x, int32_t sum,
-                             __m512 acc) {
-    __m512 scale = _mm512_set1_ps(d_x);
-    __m512i low = dot[0][c];
-    if (weft_form_floats(form)) {
-        int32_t first = low_sum(x);
-        low = _mm512_sub_epi32(low, _mm512_set1_epi32(offset_of(form) * first));
-        __m512i high =
-            _mm512_sub_epi32(dot[1][c], _mm512_set1_epi32(offset_of(form) * (sum - first)));
-        acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(low), _mm512_mul_ps(d, scale), acc);
-        return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_mul_ps(m, scale), acc);
-    }
-    if (offset_of(form))
-        low = _mm512_sub_epi32(low, offset_dot(form, packed, s, x, sum));
+                             __m512 d, __m512 m, block_sums x, __m512 acc) {
+    __m512 scale = _mm512_set1_ps(x.d);
+    __m512i low = dot[0][c], halves = _mm512_set1_epi32(x.part);
+    if (weft_form_halves(form) && offset_of(form))
+        low = _mm512_sub_epi32(low, halves_offset(form, packed, s, halves));
     acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(low), _mm512_mul_ps(d, scale), acc);
+    if (weft_form_floats(form))
+        return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[1][c]), _mm512_mul_ps(m, scale), acc);
     if (!weft_form_has_min(form))
         return acc;
-    __m512 of = _mm512_set1_ps((float)sum);
+    __m512i whole = _mm512_set1_epi32(x.whole);
     if (weft_form_halves(form))
-        of = _mm512_cvtepi32_ps(
-            _mm512_madd_epi16(minimum_pairs(pair_bytes(packed, s)), half_sums(x, sum)));
-    return _mm512_fmadd_ps(_mm512_mul_ps(m, scale), of, acc);
+        whole = _mm512_madd_epi16(minimum_pairs(pair_bytes(packed, s)), halves);
+    return _mm512_fmadd_ps(_mm512_mul_ps(m, scale), _mm512_cvtepi32_ps(whole), acc);
 }
 
 /* One row of x, straight from the packed bytes. */
@@ -127,12 +115,14 @@ WEFT_INLINE void vector(weft_form form, const q8_codes *codes, const uint8_t *pa
         for (size_t k = 0; k < x->n_cols / 32; k++) {
             const int8_t *q = x->q + 32 * k;
             source s = {.block = packed_block(form, codes, panels, k)};
+            int32_t sum = x->sums[k];
+            block_sums sums = {x->d[k], whole_of(form, sum), part_of(form, q, sum)};
             __m512i dot[2][TILE];
-            block_dots(form, true, 1, s, q, 0, dot);
+            block_dots(form, true, 1, s, q, 0, &sums, dot);
             WEFT_UNROLL for (int i = 0; i < lines; i++)
                 _mm_prefetch((const char *)s.block.q + 3072 + 64 * i, _MM_HINT_T0);
             block_scales(form, s.block, &d, &m);
-            acc = block_add(form, true, s, 0, dot, d, m, q, x->d[k], x->sums[k], acc);
+            acc = block_add(form, true, s, 0, dot, d, m, sums, acc);
         }
         _mm512_storeu_ps(y + 16 * p, acc);
     }
@@ -150,50 +140,80 @@ WEFT_INLINE void unpack(weft_form form, const q8_codes *codes, const uint8_t *pa
         memcpy(u->sc, s.sc, sizeof u->sc);
 }
 
-/* `n` rows of x from row t, blocks [begin, end) of one panel, which lie unpacked in u. */
-WEFT_INLINE void tile(weft_form form, int n, const unpacked *u, size_t begin, size_t end,
-                      const weft_q8_rows *x, size_t t, float *y, size_t ldy) {
-    size_t n_blocks = x->n_cols / 32;
-    __m512 acc[TILE];
+/* Blocks [begin, end) of one panel, at most CHUNK: packed, or unpacked in u; and of rows of x. */
+typedef struct blocks {
+    const q8_codes *codes;
+    const uint8_t *panel;
+    const unpacked *u;
+    size_t begin, end;
+    const chunk_sums *sums;
+} blocks;
+
+/* `n` rows of x from row t. */
+WEFT_INLINE void tile(weft_form form, bool packed, int n, const blocks *b, const weft_q8_rows *x,
+                      size_t t, float *y, size_t ldy) {
+    const int8_t *q = x->q + t * x->n_cols + 32 * b->begin;
+    __m512 acc[TILE], d, m;
     WEFT_UNROLL for (int c = 0; c < n; c++) acc[c] =
-        begin ? _mm512_loadu_ps(y + (size_t)c * ldy) : _mm512_setzero_ps();
-    for (size_t k = begin; k < end; k++, u++) {
-        const int8_t *q = x->q + t * x->n_cols + 32 * k;
-        source s = {.u = u};
+        b->begin ? _mm512_loadu_ps(y + (size_t)c * ldy) : _mm512_setzero_ps();
+    for (size_t i = 0; i < b->end - b->begin; i++, q += 32) {
+        source s = {.u = b->u + i};
+        if (packed)
+            s.block = packed_block(form, b->codes, b->panel, b->begin + i);
+        block_sums sums[TILE];
+        WEFT_UNROLL for (int c = 0; c < n; c++) sums[c] = sums_at(form, b->sums, t + (size_t)c, i);
         __m512i dot[2][TILE];
-        block_dots(form, false, n, s, q, x->n_cols, dot);
-        __m512 d = _mm512_loadu_ps(u->d), m = _mm512_loadu_ps(u->m);
-        WEFT_UNROLL for (int c = 0; c < n; c++) {
-            size_t i = (t + (size_t)c) * n_blocks + k;
-            acc[c] = block_add(form, false, s, c, dot, d, m, q + (size_t)c * x->n_cols, x->d[i],
-                               x->sums[i], acc[c]);
+        block_dots(form, packed, n, s, q, x->n_cols, sums, dot);
+        if (packed) {
+            block_scales(form, s.block, &d, &m);
+        } else {
+            d = _mm512_loadu_ps(s.u->d);
+            m = _mm512_loadu_ps(s.u->m);
         }
+        WEFT_UNROLL for (int c = 0; c < n; c++) acc[c] =
+            block_add(form, packed, s, c, dot, d, m, sums[c], acc[c]);
     }
     WEFT_UNROLL for (int c = 0; c < n; c++) _mm512_storeu_ps(y + (size_t)c * ldy, acc[c]);
 }
 
+/* Rows of x from row t on, straight from the packed bytes. */
+WEFT_INLINE void packed_rows(weft_form form, const blocks *b, const weft_q8_rows *x, size_t t,
+                             float *y, size_t ldy) {
+    for (; t + TILE <= x->n; t += TILE)
+        tile(form, true, TILE, b, x, t, y + t * ldy, ldy);
+    if (t + 4 <= x->n) {
+        tile(form, true, 4, b, x, t, y + t * ldy, ldy);
+        t += 4;
+    }
+    if (x->n - t == 3)
+        tile(form, true, 3, b, x, t, y + t * ldy, ldy);
+    else if (x->n - t == 2)
+        tile(form, true, 2, b, x, t, y + t * ldy, ldy);
+    else if (x->n - t == 1)
+        tile(form, true, 1, b, x, t, y + t * ldy, ldy);
+}
+
+/* Up to GROUP rows. */
 WEFT_INLINE void matrix(weft_form form, const q8_codes *codes, const uint8_t *panels, size_t bytes,
                         size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {
     size_t n_blocks = x->n_cols / 32;
+    bool unpacks = weft_forms[form].blocks > 1 && x->n >= UNPACK_ROWS;
     unpacked u[CHUNK];
-    for (size_t p = 0; p < n_panels; p++, panels += bytes, y += 16)
-        for (size_t begin = 0; begin < n_blocks || begin == 0; begin += CHUNK) {
-            size_t end = n_blocks - begin < CHUNK ? n_blocks : begin + CHUNK, t = 0;
-            for (size_t k = begin; k < end; k++)
-                unpack(form, codes, panels, k, &u[k - begin]);
-            for (; t + TILE <= x->n; t += TILE)
-                tile(form, TILE, u, begin, end, x, t, y + t * ldy, ldy);
-            if (t + 4 <= x->n) {
-                tile(form, 4, u, begin, end, x, t, y + t * ldy, ldy);
-                t += 4;
-            }
-            if (t + 2 <= x->n) {
-                tile(form, 2, u, begin, end, x, t, y + t * ldy, ldy);
-                t += 2;
-            }
-            if (t < x->n)
-                tile(form, 1, u, begin, end, x, t, y + t * ldy, ldy);
+    chunk_sums sums;
+    for (size_t begin = 0; begin < n_blocks || begin == 0; begin += CHUNK) {
+        size_t end = n_blocks - begin < CHUNK ? n_blocks : begin + CHUNK;
+        prepare(form, x, begin, end, &sums);
+        for (size_t p = 0; p < n_panels; p++) {
+            blocks b = {codes, panels + p * bytes, u, begin, end, &sums};
+            float *to = y + 16 * p;
+            size_t t = 0;
+            for (size_t k = begin; k < end && unpacks; k++)
+                unpack(form, codes, b.panel, k, &u[k - begin]);
+            for (; unpacks && t + TILE <= x->n; t += TILE)
+                tile(form, false, TILE, &b, x, t, to + t * ldy, ldy);
+            packed_rows(form, &b, x, t, to, ldy);
         }
+    }
 }
 
 typedef void product(const q8_codes *codes, const void *panels, size_t bytes, size_t n_panels,
@@ -203,10 +223,14 @@ typedef void product(const q8_codes *codes, const void *panels, size_t bytes, si
 #define OF_FORM(name, form)                                                                        \
     static void product_##name(const q8_codes *codes, const void *panels, size_t bytes,            \
                                size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {     \
-        if (x->n == 1)                                                                             \
+        if (x->n == 1) {                                                                           \
             vector(form, codes, panels, bytes, n_panels, x, y);                                    \
-        else                                                                                       \
-            matrix(form, codes, panels, bytes, n_panels, x, y, ldy);                               \
+            return;                                                                                \
+        }                                                                                          \
+        for (size_t t = 0; t < x->n; t += GROUP) {                                                 \
+            weft_q8_rows group = rows_of_group(x, t, GROUP);                                       \
+            matrix(form, codes, panels, bytes, n_panels, &group, y + t * ldy, ldy);                \
+        }                                                                                          \
     }
 WEFT_FORM_FUNCTIONS(OF_FORM)
 

@@ -1,0 +1,66 @@
+/* What each block of x adds to its products on x86, for a group of rows at a time. Included behind
+ * offset_of(form), what makes quants unsigned; CHUNK, blocks, and GROUP, rows that are at hand. */
+#ifndef WEFT_KERNELS_BLOCK_SUMS_H
+#define WEFT_KERNELS_BLOCK_SUMS_H
+
+#include <smmintrin.h>
+#include "tensor/kernels/ref/panel_q8_block.h"
+
+/* The sum of the first half of a block of x. */
+WEFT_INLINE int32_t low_sum(const int8_t *x) {
+    __m128i bytes =
+        _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)x), _mm_set1_epi8(-128));
+    __m128i sad = _mm_sad_epu8(bytes, _mm_setzero_si128());
+    return _mm_cvtsi128_si32(sad) + _mm_extract_epi32(sad, 2) - 16 * 128;
+}
+
+/* What a block of x adds beside its products. */
+typedef struct block_sums {
+    float d;
+    int32_t whole; /* the sum; where an offset makes quants unsigned: times the offset, negative */
+    int32_t part;  /* halves: the sums of both as a pair of int16; NVFP4: the first's `whole` */
+} block_sums;
+
+WEFT_INLINE int32_t whole_of(weft_form form, int32_t sum) {
+    const int offset = offset_of(form);
+    return offset && !weft_form_halves(form) ? -offset * sum : sum;
+}
+
+WEFT_INLINE int32_t part_of(weft_form form, const int8_t *x, int32_t sum) {
+    if (weft_form_floats(form))
+        return -offset_of(form) * low_sum(x);
+    if (!weft_form_halves(form))
+        return 0;
+    int32_t low = low_sum(x);
+    return (int32_t)(((uint32_t)low & 0xffff) | (uint32_t)(sum - low) << 16);
+}
+
+/* The same of CHUNK blocks of some rows. */
+typedef struct chunk_sums {
+    float d[GROUP][CHUNK];
+    int32_t whole[GROUP][CHUNK], part[GROUP][CHUNK];
+} chunk_sums;
+
+WEFT_INLINE void prepare(weft_form form, const weft_q8_rows *x, size_t begin, size_t end,
+                         chunk_sums *s) {
+    for (size_t t = 0; t < x->n; t++) {
+        size_t at = t * (x->n_cols / 32) + begin;
+        for (size_t i = 0; i < end - begin; i++) {
+            s->d[t][i] = x->d[at + i];
+            s->whole[t][i] = whole_of(form, x->sums[at + i]);
+        }
+        for (size_t i = 0; i < end - begin && (weft_form_halves(form) || weft_form_floats(form));
+             i++)
+            s->part[t][i] = part_of(form, x->q + 32 * (at + i), x->sums[at + i]);
+    }
+}
+
+/* Those of block i of row t. */
+WEFT_INLINE block_sums sums_at(weft_form form, const chunk_sums *s, size_t t, size_t i) {
+    block_sums of = {s->d[t][i], s->whole[t][i], 0};
+    if (weft_form_halves(form) || weft_form_floats(form))
+        of.part = s->part[t][i];
+    return of;
+}
+
+#endif
