@@ -137,7 +137,7 @@ WEFT_API uint64_t weft_tensor_storage_version(const weft_tensor *t); /* in-place
 WEFT_API weft_tensor *weft_zeros(weft_scope *s, weft_dtype dtype, int rank, const int64_t *dims);
 WEFT_API weft_tensor *weft_full(weft_scope *s, weft_dtype dtype, int rank, const int64_t *dims,
                                 double value);
-/* start, start + step, … for `n` elements; f32, i32, i64. */
+/* start, start + step, … for `n` elements, computed in double; plain types. */
 WEFT_API weft_tensor *weft_arange(weft_scope *s, weft_dtype dtype, int64_t n, double start,
                                   double step);
 /* Copies `size_bytes` of row-major data, which must be exactly the shape's size. Block types too.
@@ -178,6 +178,17 @@ WEFT_API weft_status weft_tensor_split(weft_scope *s, weft_tensor *t, int axis,
 /* The same in `n` parts as equal as possible, the longer ones first. */
 WEFT_API weft_status weft_tensor_chunk(weft_scope *s, weft_tensor *t, int axis, size_t n,
                                        weft_tensor **out);
+/* Dims first … last (both may be negative) as one; strides that do not allow it: WEFT_E_NOT_A_VIEW.
+ * Of rank 0: rank 1. */
+WEFT_API weft_tensor *weft_tensor_flatten(weft_scope *s, weft_tensor *t, int first, int last);
+/* Windows of `size` elements, each `step` after the one before: the axis becomes their number,
+ * their elements a new last dim. Plain types. */
+WEFT_API weft_tensor *weft_tensor_unfold(weft_scope *s, weft_tensor *t, int axis, size_t size,
+                                         size_t step);
+/* Elements [i, i + offset] of two axes, as a new last dim; both axes go. offset < 0: [i - offset,
+ * i]. Plain types. */
+WEFT_API weft_tensor *weft_tensor_diagonal(weft_scope *s, weft_tensor *t, int64_t offset,
+                                           int axis_a, int axis_b);
 /* Fresh id, same storage; cut from the gradient graph. */
 WEFT_API weft_tensor *weft_tensor_detach(weft_scope *s, weft_tensor *t);
 
@@ -243,6 +254,29 @@ WEFT_API void weft_tensor_unmap_all(weft_access *list, size_t n);
 
 /* Copies all elements, row-major, into `out` of exactly `size_bytes`. */
 WEFT_API weft_status weft_tensor_read(weft_tensor *t, void *out, size_t size_bytes);
+
+/* ---- Text, in numpy's manner ---- */
+
+typedef struct weft_text_format {
+    int precision;      /* significant digits of floats, 1 … 17 */
+    int64_t threshold;  /* more elements than these are shown in part */
+    int64_t edge_items; /* then so many at both ends of each axis */
+} weft_text_format;
+
+/* 6 digits, 1000 elements, 3 at the ends. */
+WEFT_API weft_text_format weft_text_format_default(void);
+
+/* A piece of the text; false ends it. Inside, calls that would lock return WEFT_E_REENTRANT. */
+typedef bool (*weft_text_fn)(void *ctx, const char *text, size_t n_bytes);
+
+/* `format` NULL: defaults. Errors: WEFT_E_NULL, _DTYPE (block types), _ARGUMENT, _REENTRANT,
+ * _CANCELLED. */
+WEFT_API weft_status weft_tensor_format(weft_tensor *t, const weft_text_format *format,
+                                        weft_text_fn fn, void *ctx);
+/* The same into `out`, cut to `room` and NUL-terminated. The whole length without the NUL, 0 on an
+ * error. */
+WEFT_API size_t weft_tensor_text(weft_tensor *t, const weft_text_format *format, char *out,
+                                 size_t room);
 
 #ifdef __cplusplus
 }

@@ -146,7 +146,7 @@ weft_status weft_engine_alive(const weft_engine *engine) {
     return weft_fail(WEFT_E_FORKED, "the engine was made before fork(2); make one in the child");
 }
 
-void weft_log(const weft_engine *engine, weft_log_level level, const char *format, ...) {
+void weft_log_line(const weft_engine *engine, weft_log_level level, const char *format, ...) {
     if (!engine->log)
         return;
     char line[512];

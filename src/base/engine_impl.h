@@ -33,6 +33,7 @@ weft_status weft_engine_alive(const weft_engine *engine);
 #define WEFT_BATCH_ROWS 32
 void weft_engine_limit(weft_engine *engine, size_t n_rows);
 
-__attribute__((format(printf, 3, 4))) void weft_log(const weft_engine *engine, weft_log_level level,
-                                                    const char *format, ...);
+__attribute__((format(printf, 3, 4))) void weft_log_line(const weft_engine *engine,
+                                                         weft_log_level level, const char *format,
+                                                         ...);
 #endif

@@ -177,8 +177,7 @@ const float *weft_as_f32(const weft_kernels *k, weft_dtype dtype, const void *x,
     if (dtype == WEFT_F16) {
         k->f16_to_f32(x, n, buffer);
     } else {
-        for (size_t i = 0; i < n; i++)
-            buffer[i] = weft_bf16_to_f32(((const uint16_t *)x)[i]);
+        k->bf16_to_f32(x, n, buffer);
     }
     return buffer;
 }
@@ -187,8 +186,7 @@ void weft_from_f32(const weft_kernels *k, const float *x, weft_dtype dtype, void
     if (dtype == WEFT_F16) {
         k->f32_to_f16(x, n, y);
     } else if (dtype == WEFT_BF16) {
-        for (size_t i = 0; i < n; i++)
-            ((uint16_t *)y)[i] = weft_f32_to_bf16(x[i]);
+        k->f32_to_bf16(x, n, y);
     } else if (x != y && n > 0) {
         memcpy(y, x, n * sizeof *x);
     }

@@ -48,6 +48,17 @@ void weft_copy_elements(weft_scope *s, const weft_tensor *t, void *to) {
         copy_alone(&items, weft_tensor_data(t), to, row_major);
 }
 
+const void *weft_packed_elements(weft_scope *s, const char *op, const weft_tensor *t) {
+    if (weft_tensor_is_contiguous(t))
+        return weft_tensor_data(t);
+    size_t bytes = (size_t)weft_tensor_numel(t) * weft_dtype_block_bytes(t->dtype);
+    void *packed =
+        weft_scope_scratch(s, op, bytes + 1); /* views of stride 0 may be large, but were checked */
+    if (packed)
+        weft_copy_elements(s, t, packed);
+    return packed;
+}
+
 /* A fresh storage with the elements of `t`; the op's name stands in details. */
 static weft_tensor *copy_as(weft_scope *s, const char *op, weft_tensor *t) {
     weft_guard guard;

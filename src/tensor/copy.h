@@ -17,4 +17,8 @@ weft_items weft_items_of(const weft_tensor *t);
  */
 void weft_copy_elements(weft_scope *s, const weft_tensor *t, void *to);
 
+/* The elements of a plain tensor, row-major: its own data where it is contiguous, else a copy in
+ * scratch of the scope. Under the guard. NULL: the status is set. */
+const void *weft_packed_elements(weft_scope *s, const char *op, const weft_tensor *t);
+
 #endif

@@ -97,13 +97,16 @@ weft_tensor *weft_full(weft_scope *s, weft_dtype dtype, int rank, const int64_t 
     return t;
 }
 
-weft_tensor *weft_arange(weft_scope *s, weft_dtype dtype, int64_t n, double start, double step) {
-    if (!weft_scope_ready(s, "arange", NULL, 0))
+/* Element i is start + i step, for any plain type. */
+static weft_tensor *steps(weft_scope *s, const char *name, weft_dtype dtype, int64_t n,
+                          double start, double step) {
+    unsigned char item[8];
+    if (!weft_scope_ready(s, name, NULL, 0))
         return NULL;
-    if (dtype != WEFT_F32 && dtype != WEFT_I32 && dtype != WEFT_I64)
-        return weft_scope_fail(s, WEFT_E_DTYPE, "arange", "f32, i32 or i64, not %s",
+    if (!encode(dtype, 0, item))
+        return weft_scope_fail(s, WEFT_E_DTYPE, name, "%s cannot be filled with numbers",
                                weft_dtype_name(dtype));
-    weft_tensor *t = weft_scope_new(s, "arange", dtype, 1, &n);
+    weft_tensor *t = weft_scope_new(s, name, dtype, 1, &n);
     if (!t)
         return NULL;
     size_t item_bytes = weft_dtype_block_bytes(dtype);
@@ -111,6 +114,39 @@ weft_tensor *weft_arange(weft_scope *s, weft_dtype dtype, int64_t n, double star
     for (int64_t i = 0; i < n; i++)
         encode(dtype, start + (double)i * step, t->storage->data + (size_t)i * item_bytes);
     weft_fpenv_restore(env);
+    return t;
+}
+
+weft_tensor *weft_arange(weft_scope *s, weft_dtype dtype, int64_t n, double start, double step) {
+    return steps(s, "arange", dtype, n, start, step);
+}
+
+weft_tensor *weft_linspace(weft_scope *s, weft_dtype dtype, int64_t n, double start, double stop) {
+    if (s && s->status == WEFT_OK && !weft_dtype_is_float(dtype))
+        return weft_scope_fail(s, WEFT_E_DTYPE, "linspace", "f64, f32, f16 or bf16, not %s",
+                               weft_dtype_name(dtype));
+    double step = n > 1 ? (stop - start) / (double)(n - 1) : 0;
+    weft_tensor *t = steps(s, "linspace", dtype, n, start, step);
+    if (t && n > 1) /* the end is exact */
+        encode(dtype, stop, t->storage->data + (size_t)(n - 1) * weft_dtype_block_bytes(dtype));
+    return t;
+}
+
+weft_tensor *weft_ones(weft_scope *s, weft_dtype dtype, int rank, const int64_t *dims) {
+    return weft_full(s, dtype, rank, dims, 1);
+}
+
+weft_tensor *weft_eye(weft_scope *s, weft_dtype dtype, int64_t rows, int64_t cols) {
+    unsigned char one[8];
+    if (!weft_scope_ready(s, "eye", NULL, 0))
+        return NULL;
+    if (!encode(dtype, 1, one))
+        return weft_scope_fail(s, WEFT_E_DTYPE, "eye", "%s cannot be filled with numbers",
+                               weft_dtype_name(dtype));
+    weft_tensor *t = weft_zeros(s, dtype, 2, (int64_t[]){rows, cols});
+    size_t item = weft_dtype_block_bytes(dtype);
+    for (int64_t i = 0; t && i < rows && i < cols; i++)
+        memcpy(t->storage->data + (size_t)(i * (cols + 1)) * item, one, item);
     return t;
 }
 

@@ -5,7 +5,7 @@
 #include "tensor/blas.h"
 #include "tensor/convert.h"
 #include "tensor/kernels/panel.h"
-#include "tensor/walk.h"
+#include "tensor/map.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -109,11 +109,13 @@ static bool own_product(weft_scope *s, const product *p, size_t n_products, bool
 
 /* ---- Factors ---- */
 
-/* Copies a factor's distinct elements to packed f32; repeated batch dims (step 0) stay repeated. */
+/* Copies a factor's distinct elements to packed ones of type `to`; repeated batch dims (step 0)
+ * stay repeated. */
 static bool pack_factor(weft_scope *s, const product *p, weft_dtype dtype, const void *data,
-                        int64_t rows, int64_t cols, bool by_columns, factor *f) {
+                        weft_dtype to_type, int64_t rows, int64_t cols, bool by_columns,
+                        factor *f) {
     int64_t dims[WEFT_MAX_RANK], from[WEFT_MAX_RANK], to[WEFT_MAX_RANK];
-    size_t count = sizeof(float);
+    size_t count = weft_dtype_block_bytes(to_type);
     bool fits = true;
     for (int d = 0; d < p->n_batch; d++) {
         dims[d] = f->batch[d] == 0 ? 1 : p->batch[d];
@@ -135,7 +137,7 @@ static bool pack_factor(weft_scope *s, const product *p, weft_dtype dtype, const
     if (packed == NULL)
         return false;
     weft_strides_of(d + 2, dims, to);
-    weft_cast_strided(s, d + 2, dims, dtype, data, from, WEFT_F32, packed, to);
+    weft_cast_strided(s, d + 2, dims, dtype, data, from, to_type, packed, to);
     f->data = packed;
     for (int i = 0; i < d; i++)
         f->batch[i] = dims[i] == 1 ? 0 : to[i];
@@ -172,9 +174,11 @@ static bool run_product(weft_scope *s, product *p, weft_dtype dtype) {
                        : swapped || (p->a.col == 1 && p->a.row >= 0);
     bool b_fits = blas ? weft_blas_takes(p->k, p->n, p->b.row, p->b.col)
                        : !swapped || (p->b.row == 1 && p->b.col >= 0);
-    if ((dtype != WEFT_F32 || !a_fits) && !pack_factor(s, p, dtype, a, p->m, p->k, false, &p->a))
+    if ((dtype != WEFT_F32 || !a_fits) &&
+        !pack_factor(s, p, dtype, a, WEFT_F32, p->m, p->k, false, &p->a))
         return false;
-    if ((dtype != WEFT_F32 || !b_fits) && !pack_factor(s, p, dtype, b, p->k, p->n, swapped, &p->b))
+    if ((dtype != WEFT_F32 || !b_fits) &&
+        !pack_factor(s, p, dtype, b, WEFT_F32, p->k, p->n, swapped, &p->b))
         return false;
     merge_batch(p);
     size_t n_products = 1;
@@ -191,6 +195,65 @@ static bool run_product(weft_scope *s, product *p, weft_dtype dtype) {
             weft_scope_fail(s, WEFT_E_OVERFLOW, "matmul", "sizes beyond the library's integers");
             return false;
         }
+    }
+    return true;
+}
+
+/* ---- f64 and integers: rows of b times elements of a, k in order ---- */
+
+typedef struct wide_job {
+    const product *p;
+    const double *a, *b; /* packed [batch…, m, k] and [batch…, k, n]; integers as int64 */
+    factor fa, fb;
+    double *y;
+    bool integers;
+} wide_job;
+
+static void wide_rows(void *ctx, size_t begin, size_t end, int thread) {
+    const wide_job *j = ctx;
+    const product *p = j->p;
+    size_t m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;
+    (void)thread;
+    for (size_t r = begin; r < end; r++) {
+        int64_t a_at = weft_index_offset(p->n_batch, p->batch, j->fa.batch, r / m);
+        const double *a = j->a + a_at + (int64_t)(r % m * k);
+        const double *b = j->b + weft_index_offset(p->n_batch, p->batch, j->fb.batch, r / m);
+        double *y = j->y + r * n;
+        memset(y, 0, n * sizeof *y);
+        for (size_t i = 0; i < k; i++, b += n) {
+            if (j->integers) {
+                uint64_t x, *sums = (uint64_t *)(void *)y;
+                const uint64_t *row = (const uint64_t *)(const void *)b;
+                memcpy(&x, a + i, sizeof x);
+                for (size_t c = 0; c < n; c++)
+                    sums[c] += x * row[c];
+            } else {
+                double x = a[i];
+                for (size_t c = 0; c < n; c++)
+                    y[c] += x * b[c];
+            }
+        }
+    }
+}
+
+static bool wide_product(weft_scope *s, const product *p, weft_tensor *y) {
+    wide_job j = {.p = p, .fa = p->a, .fb = p->b, .integers = y->dtype != WEFT_F64};
+    weft_dtype wide = j.integers ? WEFT_I64 : WEFT_F64;
+    const void *a = p->a.data, *b = p->b.data;
+    size_t numel = (size_t)weft_tensor_numel(y);
+    if (!pack_factor(s, p, y->dtype, a, wide, p->m, p->k, false, &j.fa) ||
+        !pack_factor(s, p, y->dtype, b, wide, p->k, p->n, false, &j.fb))
+        return false;
+    j.a = (const double *)(const void *)j.fa.data;
+    j.b = (const double *)(const void *)j.fb.data;
+    j.y = y->dtype == wide ? weft_tensor_data(y)
+                           : weft_scope_scratch(s, "matmul", weft_size_of(numel, sizeof(double)));
+    if (j.y == NULL)
+        return false;
+    weft_op_loop(s, numel / (size_t)p->n, (size_t)p->n * (size_t)p->k, wide_rows, &j);
+    if (y->dtype != wide) {
+        int64_t count = (int64_t)numel, one = 1;
+        weft_cast_strided(s, 1, &count, wide, j.y, &one, y->dtype, weft_tensor_data(y), &one);
     }
     return true;
 }
@@ -253,13 +316,9 @@ weft_tensor *weft_matmul(weft_scope *s, weft_tensor *a, weft_tensor *b) {
     const char *name = "matmul";
     weft_tensor *inputs[] = {a, b};
     product p = {0};
-    if (!weft_scope_ready(s, name, inputs, 2) || !weft_op_float(s, name, a) ||
-        !weft_op_float(s, name, b))
-        return NULL;
-    if (a->dtype != b->dtype)
-        return weft_scope_fail(s, WEFT_E_DTYPE, name, "%s and %s differ in type",
-                               weft_dtype_name(a->dtype), weft_dtype_name(b->dtype));
-    if (!describe(s, a, b, &p))
+    if (!weft_scope_ready(s, name, inputs, 2) || !weft_op_types(s, name, a, WEFT_TYPES_NUMBER) ||
+        !weft_op_types(s, name, b, WEFT_TYPES_NUMBER) || !weft_op_same_dtype(s, name, a, b) ||
+        !describe(s, a, b, &p))
         return NULL;
     int64_t dims[WEFT_MAX_RANK];
     int rank = p.n_batch;
@@ -281,6 +340,8 @@ weft_tensor *weft_matmul(weft_scope *s, weft_tensor *a, weft_tensor *b) {
     bool done = true;
     if (numel > 0 && p.k == 0) {
         memset(weft_tensor_data(y), 0, numel * weft_dtype_block_bytes(y->dtype));
+    } else if (numel > 0 && weft_domain_of(y->dtype) != WEFT_IN_F32) {
+        done = wide_product(s, &p, y);
     } else if (numel > 0) {
         if (y->dtype != WEFT_F32)
             p.y = weft_scope_scratch(s, name, weft_size_of(numel, sizeof(float)));

@@ -361,3 +361,76 @@ weft_tensor *weft_tensor_detach(weft_scope *s, weft_tensor *t) {
         return NULL;
     return weft_scope_view(s, "detach", t);
 }
+
+weft_tensor *weft_tensor_flatten(weft_scope *s, weft_tensor *t, int first, int last) {
+    int64_t dims[WEFT_MAX_RANK] = {1};
+    char text[256];
+    if (!weft_scope_ready(s, "flatten", &t, 1))
+        return NULL;
+    if (t->rank == 0)
+        return weft_tensor_reshape(s, t, 1, dims);
+    if (!weft_scope_axis(s, "flatten", t, first, &first) ||
+        !weft_scope_axis(s, "flatten", t, last, &last))
+        return NULL;
+    if (first > last)
+        return weft_scope_fail(s, WEFT_E_ARGUMENT, "flatten", "axes %d to %d of %s", first, last,
+                               weft_shape_text(t, text, sizeof text));
+    int rank = 0;
+    for (int i = 0; i < t->rank; i++) {
+        if (i > first && i <= last)
+            dims[rank - 1] *= t->dims[i]; /* fits: all dims do */
+        else
+            dims[rank++] = t->dims[i];
+    }
+    return weft_tensor_reshape(s, t, rank, dims);
+}
+
+weft_tensor *weft_tensor_unfold(weft_scope *s, weft_tensor *t, int axis, size_t size, size_t step) {
+    char text[256];
+    if (!weft_scope_ready(s, "unfold", &t, 1) || !weft_op_plain(s, "unfold", t) ||
+        !weft_scope_axis(s, "unfold", t, axis, &axis))
+        return NULL;
+    if (t->rank == WEFT_MAX_RANK || step == 0 || step > INT64_MAX)
+        return weft_scope_fail(s, step == 0 ? WEFT_E_ARGUMENT : WEFT_E_SHAPE, "unfold",
+                               "windows of %zu every %zu of %s", size, step,
+                               weft_shape_text(t, text, sizeof text));
+    if (size > (uint64_t)t->dims[axis])
+        return weft_scope_fail(s, WEFT_E_RANGE, "unfold", "windows of %zu leave axis %d of %s",
+                               size, axis, weft_shape_text(t, text, sizeof text));
+    weft_shape shape = shape_of(t);
+    shape.dims[axis] = (t->dims[axis] - (int64_t)size) / (int64_t)step + 1;
+    shape.dims[shape.rank] = (int64_t)size;
+    shape.strides[shape.rank++] = t->strides[axis];
+    if (shape.dims[axis] > 1 &&
+        !weft_mul_i64(t->strides[axis], (int64_t)step, &shape.strides[axis]))
+        return weft_scope_fail(s, WEFT_E_OVERFLOW, "unfold", "step %zu overflows", step);
+    return make_view(s, "unfold", t, &shape);
+}
+
+weft_tensor *weft_tensor_diagonal(weft_scope *s, weft_tensor *t, int64_t offset, int axis_a,
+                                  int axis_b) {
+    char text[256];
+    if (!weft_scope_ready(s, "diagonal", &t, 1) || !weft_op_plain(s, "diagonal", t) ||
+        !weft_scope_axis(s, "diagonal", t, axis_a, &axis_a) ||
+        !weft_scope_axis(s, "diagonal", t, axis_b, &axis_b))
+        return NULL;
+    int64_t rows = t->dims[axis_a], cols = t->dims[axis_b];
+    if (axis_a == axis_b || offset < -rows || offset > cols)
+        return weft_scope_fail(s, axis_a == axis_b ? WEFT_E_ARGUMENT : WEFT_E_RANGE, "diagonal",
+                               "offset %lld of axes %d and %d of %s", (long long)offset, axis_a,
+                               axis_b, weft_shape_text(t, text, sizeof text));
+    int64_t down = offset < 0 ? -offset : 0, right = offset > 0 ? offset : 0;
+    int64_t n = rows - down < cols - right ? rows - down : cols - right, stride;
+    weft_shape shape = shape_of(t);
+    shape.dims[axis_a] = n;
+    if (!weft_add_i64(t->strides[axis_a], t->strides[axis_b], &stride))
+        return weft_scope_fail(s, WEFT_E_OVERFLOW, "diagonal", "strides overflow");
+    if (n > 0 && (!advance(s, "diagonal", &shape, axis_a, down) ||
+                  !advance(s, "diagonal", &shape, axis_b, right)))
+        return NULL;
+    remove_axis(&shape, axis_a > axis_b ? axis_a : axis_b);
+    remove_axis(&shape, axis_a > axis_b ? axis_b : axis_a);
+    shape.dims[shape.rank] = n;
+    shape.strides[shape.rank++] = stride;
+    return make_view(s, "diagonal", t, &shape);
+}

@@ -9,7 +9,7 @@
 #include "tensor/profile.h"
 
 #define WEFT_TILE 2048 /* elements a tile at most */
-#define WEFT_WALK_OPERANDS 3
+#define WEFT_WALK_OPERANDS 4
 
 typedef struct weft_walk {
     int n, rank; /* operands; merged dims, >= 2 */

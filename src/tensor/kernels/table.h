@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/cpu.h"
+#include "tensor/kernels/map.h"
 #include <weft/tensor.h>
 
 /* Activations quantised to int8 in blocks of 32 along the row: q = rint(x * (127 / amax)). */
@@ -117,6 +118,20 @@ typedef struct weft_kernels {
     void (*scale)(const float *x, size_t n, float factor, float *y);
     void (*f16_to_f32)(const uint16_t *x, size_t n, float *y);
     void (*f32_to_f16)(const float *x, size_t n, uint16_t *y);
+    void (*bf16_to_f32)(const uint16_t *x, size_t n, float *y);
+    void (*f32_to_bf16)(const float *x, size_t n, uint16_t *y);
+
+    /* The loop of an elementwise function in a domain; NULL where there is none. */
+    weft_map_fn *(*map)(weft_map_op op, weft_domain domain);
+
+    /* Inner loops of reductions. lanes[16] += x in double, element i to lane i mod 16. */
+    void (*sum_row)(const float *x, size_t n, double *lanes);
+    /* sums[i] += x[i] */
+    void (*sum_columns)(const float *x, size_t n, double *sums);
+    /* Greatest of n >= 1 elements (sign 1) or least (sign -1); a NaN where there is one. */
+    float (*best_row)(const float *x, size_t n, float sign);
+    /* The same of best[i] and x[i]; of equal ones best[i] stays. */
+    void (*best_columns)(const float *x, size_t n, float sign, float *best);
 } weft_kernels;
 
 /* The table of a variant that was compiled in, or NULL. Constant memory. */

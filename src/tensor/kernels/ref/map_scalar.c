@@ -1,0 +1,34 @@
+/* Baseline variants of the elementwise functions: the shared bodies over this file's instructions.
+ */
+#include "tensor/kernels/ref/lanes_scalar.h"
+#include "tensor/kernels/declare.h"
+#include "tensor/kernels/ref/fold_body.h"
+#include "tensor/kernels/ref/map_body.h"
+
+weft_map_fn *weft_kernel_map_scalar(weft_map_op op, weft_domain domain) {
+    return map_table[op][domain];
+}
+
+void weft_kernel_sum_row_f32_scalar(const float *x, size_t n, double *lanes) {
+    sum_row_body(x, n, lanes);
+}
+
+void weft_kernel_sum_columns_f32_scalar(const float *x, size_t n, double *sums) {
+    sum_columns_body(x, n, sums);
+}
+
+float weft_kernel_best_row_f32_scalar(const float *x, size_t n, float sign) {
+    return best_row_body(x, n, sign);
+}
+
+void weft_kernel_best_columns_f32_scalar(const float *x, size_t n, float sign, float *best) {
+    best_columns_body(x, n, sign, best);
+}
+
+void weft_kernel_bf16_to_f32_scalar(const uint16_t *x, size_t n, float *y) {
+    bf16_to_f32_body(x, n, y);
+}
+
+void weft_kernel_f32_to_bf16_scalar(const float *x, size_t n, uint16_t *y) {
+    f32_to_bf16_body(x, n, y);
+}

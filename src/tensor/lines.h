@@ -1,0 +1,32 @@
+/* Ops along one axis: every line of x, packed, through one function that writes a line of each
+ * result. Internal to src/tensor. */
+#ifndef WEFT_TENSOR_LINES_H
+#define WEFT_TENSOR_LINES_H
+
+#include "tensor/map.h"
+
+#define WEFT_LINES_OUT 2
+
+typedef struct weft_lines weft_lines;
+
+/* x [n] packed, of x's type; out[i] packed, of result i's type and extent; `own`: own_bytes of the
+ * calling thread's, 64-byte aligned. */
+typedef void (*weft_line_fn)(const weft_lines *l, const void *x, size_t n, void *const *out,
+                             void *own);
+
+struct weft_lines {
+    const char *name;
+    const weft_kernels *k;
+    weft_dtype dtype; /* of x */
+    int axis;
+    weft_line_fn fn;
+    const void *ctx;                  /* of fn */
+    weft_tensor *out[WEFT_LINES_OUT]; /* contiguous, x's dims but along the axis; NULL: none */
+    size_t own_bytes;
+    size_t work; /* element steps an element is like */
+};
+
+/* Under the guard of the op. False: the status is set. */
+bool weft_lines_run(weft_scope *s, weft_lines *l, const weft_tensor *x);
+
+#endif

@@ -1,0 +1,411 @@
+/* Reductions over any set of dims. The reduced elements of an output are numbered row-major and
+ * cut into chunks of a fixed length, which threads share; chunks are added in order, so that the
+ * bits depend neither on strides nor on threads. Where a kept dim lies closest in memory, outputs
+ * that are neighbours along it are reduced together. */
+#include "tensor/reduce.h"
+#include "base/alloc.h"
+#include "tensor/convert.h"
+#include "tensor/fold.h"
+#include "tensor/kernels/ref/math64.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CHUNK 65536 /* reduced elements; a multiple of the lanes */
+#define FEW 32      /* columns, from which on they are worth a step of their own */
+#define GATHERED 2048
+
+typedef enum reduce_mode {
+    MODE_ROWS,    /* reduced elements lie closest: output after output */
+    MODE_COLUMNS, /* outputs lie packed: step after step for all of them */
+    MODE_TURNED   /* outputs lie closest, but few or not packed: gathered into rows */
+} reduce_mode;
+
+typedef struct dim_list {
+    int rank;
+    int64_t dims[WEFT_MAX_RANK + 1], x_steps[WEFT_MAX_RANK + 1], y_steps[WEFT_MAX_RANK + 1];
+} dim_list;
+
+typedef struct reduce_job {
+    weft_folder folder;
+    weft_dtype dtype, out_dtype;
+    size_t item, out_item;
+    dim_list kept, reduced; /* steps in bytes; the last kept dim holds the columns */
+    size_t n;               /* reduced elements of an output */
+    size_t n_chunks, columns, n_column_tiles, outputs;
+    reduce_mode mode;
+    const unsigned char *x;
+    unsigned char *y;
+    weft_partial *partials; /* [outputs, n_chunks], or NULL with one chunk */
+} reduce_job;
+
+/* ---- Elements into the domain ---- */
+
+static void premap(const weft_reduce_def *def, double *x, size_t n) {
+    switch (def->premap) {
+    case WEFT_PREMAP_NONE:
+        break;
+    case WEFT_PREMAP_ABS:
+        for (size_t i = 0; i < n; i++)
+            x[i] = fabs(x[i]);
+        break;
+    case WEFT_PREMAP_SQUARE:
+        for (size_t i = 0; i < n; i++)
+            x[i] *= x[i];
+        break;
+    case WEFT_PREMAP_NOT_ZERO:
+        for (size_t i = 0; i < n; i++)
+            x[i] = x[i] != 0;
+        break;
+    case WEFT_PREMAP_POWER:
+        for (size_t i = 0; i < n; i++)
+            x[i] = weft_pow64(fabs(x[i]), def->p);
+        break;
+    }
+}
+
+/* n <= GATHERED packed elements of x's type, in `wide` unless they are what folds take. */
+static const void *widen(const reduce_job *j, const void *x, size_t n, void *wide) {
+    if (j->folder.domain != WEFT_IN_F64)
+        return weft_to_domain(j->folder.k, j->dtype, x, n, wide);
+    if (j->dtype == WEFT_F64 && j->folder.def->premap == WEFT_PREMAP_NONE)
+        return x;
+    if (j->dtype == WEFT_F64) {
+        memcpy(wide, x, n * sizeof(double));
+    } else {
+        float half[GATHERED];
+        const float *f = weft_as_f32(j->folder.k, j->dtype, x, n, half);
+        double *w = wide;
+        for (size_t i = 0; i < n; i++)
+            w[i] = (double)f[i];
+    }
+    premap(j->folder.def, wide, n);
+    return wide;
+}
+
+/* ---- Outputs ---- */
+
+static double finish(const reduce_job *j, const weft_partial *p) {
+    const weft_reduce_def *def = j->folder.def;
+    double n = (double)j->n, value = p->a;
+    switch (def->finish) {
+    case WEFT_FINISH_MEAN:
+        return value / n;
+    case WEFT_FINISH_SQRT:
+        return sqrt(value);
+    case WEFT_FINISH_ROOT:
+        return weft_pow64(value, 1 / def->p);
+    case WEFT_FINISH_VAR:
+    case WEFT_FINISH_STD:
+        value = n > def->p ? p->b / (n - def->p) : (double)NAN;
+        return def->finish == WEFT_FINISH_STD ? sqrt(value) : value;
+    default:
+        return value;
+    }
+}
+
+static void store(const reduce_job *j, const weft_partial *p, void *y) {
+    weft_fold fold = j->folder.def->fold;
+    if (fold == WEFT_FOLD_ARGMAX || fold == WEFT_FOLD_ARGMIN) {
+        memcpy(y, &p->index, sizeof p->index);
+    } else if (j->folder.domain == WEFT_IN_I64) {
+        weft_from_i64(&p->whole, j->out_dtype, y, 1);
+    } else {
+        double value = finish(j, p);
+        weft_convert(j->folder.k, WEFT_F64, &value, j->out_dtype, y, 1);
+    }
+}
+
+/* ---- A chunk of some columns ---- */
+
+typedef struct piece {
+    const unsigned char *x; /* of the first column, reduced element 0 */
+    size_t columns, begin, end;
+} piece;
+
+/* The run from reduced element `at` on that steps evenly: its place, length and step. */
+static const unsigned char *run_at(const reduce_job *j, const piece *p, size_t at, size_t *n,
+                                   int64_t *step) {
+    const dim_list *r = &j->reduced;
+    size_t extent = (size_t)r->dims[r->rank - 1], left = extent - at % extent;
+    *n = left < p->end - at ? left : p->end - at;
+    *step = r->x_steps[r->rank - 1];
+    return p->x + weft_index_offset(r->rank, r->dims, r->x_steps, at);
+}
+
+static void chunk_rows(const reduce_job *j, const piece *p, weft_partial *out) {
+    _Alignas(64) unsigned char raw[GATHERED * 8], wide[GATHERED * 8];
+    int64_t column_step = j->kept.x_steps[j->kept.rank - 1], step;
+    for (size_t c = 0; c < p->columns; c++) {
+        weft_row_fold st;
+        weft_row_begin(&j->folder, &st);
+        size_t n;
+        for (size_t at = p->begin; at < p->end; at += n) {
+            const unsigned char *x = run_at(j, p, at, &n, &step) + (int64_t)c * column_step;
+            n = n < GATHERED ? n : GATHERED;
+            const void *packed = x;
+            if (step != (int64_t)j->item) {
+                weft_copy_2d(j->item, 1, n, x, 0, step, raw, 0, (int64_t)j->item);
+                packed = raw;
+            }
+            weft_row_fold_run(&j->folder, &st, widen(j, packed, n, wide), n);
+        }
+        out[c] = weft_row_end(&j->folder, &st, (int64_t)p->begin);
+    }
+}
+
+static void chunk_columns(const reduce_job *j, const piece *p, weft_partial *out) {
+    _Alignas(64) unsigned char wide[WEFT_FOLD_COLUMNS * 8];
+    weft_column_fold st;
+    int64_t step;
+    size_t n;
+    weft_column_begin(&j->folder, &st, p->columns);
+    for (size_t at = p->begin; at < p->end; at += n) {
+        const unsigned char *x = run_at(j, p, at, &n, &step);
+        for (size_t i = 0; i < n; i++)
+            weft_column_fold_step(&j->folder, &st,
+                                  widen(j, x + (int64_t)i * step, p->columns, wide));
+    }
+    for (size_t c = 0; c < p->columns; c++)
+        out[c] = weft_column_end(&j->folder, &st, c, (int64_t)p->begin);
+}
+
+static void chunk_turned(const reduce_job *j, const piece *p, weft_partial *out) {
+    _Alignas(64) unsigned char raw[GATHERED * 8], wide[GATHERED * 8];
+    weft_row_fold st[FEW];
+    int64_t column_step = j->kept.x_steps[j->kept.rank - 1], step, item = (int64_t)j->item;
+    size_t n, most = GATHERED / FEW;
+    for (size_t c = 0; c < p->columns; c++)
+        weft_row_begin(&j->folder, &st[c]);
+    for (size_t at = p->begin; at < p->end; at += n) {
+        const unsigned char *x = run_at(j, p, at, &n, &step);
+        n = n < most ? n : most;
+        weft_copy_2d(j->item, p->columns, n, x, column_step, step, raw, (int64_t)n * item, item);
+        for (size_t c = 0; c < p->columns; c++)
+            weft_row_fold_run(&j->folder, &st[c], widen(j, raw + c * n * j->item, n, wide), n);
+    }
+    for (size_t c = 0; c < p->columns; c++)
+        out[c] = weft_row_end(&j->folder, &st[c], (int64_t)p->begin);
+}
+
+/* Item = (outer output, tile of columns, chunk), chunks fastest. */
+static void reduce_items(void *ctx, size_t begin, size_t end, int thread) {
+    const reduce_job *j = ctx;
+    const dim_list *k = &j->kept;
+    int last = k->rank - 1;
+    weft_partial out[WEFT_FOLD_COLUMNS];
+    (void)thread;
+    for (size_t t = begin; t < end; t++) {
+        size_t chunk = t % j->n_chunks, tile = t / j->n_chunks;
+        size_t first = tile % j->n_column_tiles * j->columns, outer = tile / j->n_column_tiles;
+        piece p = {.columns = (size_t)k->dims[last] - first, .begin = chunk * CHUNK};
+        p.columns = p.columns < j->columns ? p.columns : j->columns;
+        p.end = j->n - p.begin < CHUNK ? j->n : p.begin + CHUNK;
+        p.x = j->x + weft_index_offset(last, k->dims, k->x_steps, outer) +
+              (int64_t)first * k->x_steps[last];
+        if (j->mode == MODE_ROWS)
+            chunk_rows(j, &p, out);
+        else if (j->mode == MODE_COLUMNS)
+            chunk_columns(j, &p, out);
+        else
+            chunk_turned(j, &p, out);
+        unsigned char *y = j->y + weft_index_offset(last, k->dims, k->y_steps, outer) +
+                           (int64_t)first * k->y_steps[last];
+        size_t output = outer * (size_t)k->dims[last] + first;
+        for (size_t c = 0; c < p.columns; c++) {
+            if (j->partials)
+                j->partials[(output + c) * j->n_chunks + chunk] = out[c];
+            else
+                store(j, &out[c], y + (int64_t)c * k->y_steps[last]);
+        }
+    }
+}
+
+static void join_chunks(void *ctx, size_t begin, size_t end, int thread) {
+    const reduce_job *j = ctx;
+    const dim_list *k = &j->kept;
+    (void)thread;
+    for (size_t i = begin; i < end; i++) {
+        weft_partial total = j->partials[i * j->n_chunks];
+        for (size_t c = 1; c < j->n_chunks; c++)
+            weft_partial_add(&j->folder, &total, &j->partials[i * j->n_chunks + c]);
+        store(j, &total, j->y + weft_index_offset(k->rank, k->dims, k->y_steps, i));
+    }
+}
+
+/* ---- Plans ---- */
+
+static int64_t magnitude(int64_t v) {
+    return v < 0 ? -v : v;
+}
+
+/* Adds a dim, merged with the one before it where both step evenly. */
+static void add_dim(dim_list *l, int64_t extent, int64_t x_step, int64_t y_step) {
+    int last = l->rank - 1;
+    if (extent == 1)
+        return;
+    if (last >= 0 && l->x_steps[last] == x_step * extent && l->y_steps[last] == y_step * extent) {
+        l->dims[last] *= extent;
+        l->x_steps[last] = x_step;
+        l->y_steps[last] = y_step;
+        return;
+    }
+    l->dims[l->rank] = extent;
+    l->x_steps[l->rank] = x_step;
+    l->y_steps[l->rank++] = y_step;
+}
+
+static void need_a_dim(dim_list *l) {
+    if (l->rank == 0)
+        l->dims[l->rank++] = 1;
+}
+
+/* The kept dim that lies closest becomes the last. */
+static void plan(reduce_job *j) {
+    dim_list *k = &j->kept;
+    int dim = k->rank - 1;
+    int64_t axis_step = magnitude(j->reduced.x_steps[j->reduced.rank - 1]);
+    for (int d = 0; d < k->rank; d++) {
+        int64_t step = magnitude(k->x_steps[d]), least = magnitude(k->x_steps[dim]);
+        if (step > 0 && k->dims[d] > 1 && (step < least || least == 0))
+            dim = d;
+    }
+    int64_t least = magnitude(k->x_steps[dim]);
+    bool columns = j->n > 1 && k->dims[dim] > 1 && least > 0 && least < axis_step;
+    for (int d = dim; columns && d < k->rank - 1; d++) {
+        int64_t *lists[] = {k->dims, k->x_steps, k->y_steps};
+        for (int i = 0; i < 3; i++) {
+            int64_t v = lists[i][d];
+            lists[i][d] = lists[i][d + 1];
+            lists[i][d + 1] = v;
+        }
+    }
+    size_t width = (size_t)k->dims[k->rank - 1];
+    j->mode = MODE_ROWS;
+    j->columns = j->n < 256 ? 64 : 1;
+    if (columns) {
+        bool packed = k->x_steps[k->rank - 1] == (int64_t)j->item && width >= FEW;
+        j->mode = packed ? MODE_COLUMNS : MODE_TURNED;
+        j->columns = packed ? WEFT_FOLD_COLUMNS : FEW;
+    }
+    j->columns = width < j->columns ? width : j->columns;
+    j->n_column_tiles = weft_ceil_div(width, j->columns);
+    j->n_chunks = weft_ceil_div(j->n, CHUNK);
+}
+
+static bool run_reduce(weft_scope *s, const char *name, reduce_job *j) {
+    if (j->n_chunks > 1) {
+        size_t count;
+        if (!weft_mul_size(j->outputs, j->n_chunks, &count))
+            count = 0;
+        j->partials = weft_scope_scratch(s, name, weft_size_of(count, sizeof *j->partials));
+        if (j->partials == NULL)
+            return false;
+    }
+    size_t tiles = j->outputs / (size_t)j->kept.dims[j->kept.rank - 1] * j->n_column_tiles;
+    size_t each = j->n < CHUNK ? j->n : CHUNK;
+    weft_op_loop(s, tiles * j->n_chunks, each * j->columns + 64, reduce_items, j);
+    if (j->partials)
+        weft_op_loop(s, j->outputs, j->n_chunks, join_chunks, j);
+    return true;
+}
+
+/* Nothing was reduced: what the op gives then, everywhere. */
+static void fill_empty(const reduce_job *j) {
+    const weft_reduce_def *def = j->folder.def;
+    weft_partial p = {.a = def->fold == WEFT_FOLD_PROD, .whole = def->fold == WEFT_FOLD_PROD};
+    if (def->fold == WEFT_FOLD_MAX || def->fold == WEFT_FOLD_MIN) {
+        p.a = def->empty;
+        p.whole = (int64_t)def->empty;
+    }
+    for (size_t i = 0; i < j->outputs; i++)
+        store(j, &p, j->y + weft_index_offset(j->kept.rank, j->kept.dims, j->kept.y_steps, i));
+}
+
+/* ---- The op ---- */
+
+/* Which axes are reduced, as bits; false: the status is set. */
+static bool resolve_axes(weft_scope *s, const char *name, const weft_tensor *x, const int *axes,
+                         int n_axes, unsigned *out) {
+    *out = 0;
+    if (axes == NULL && n_axes == 0) {
+        *out = (1u << x->rank) - 1;
+        return true;
+    }
+    if (axes == NULL || n_axes < 0 || n_axes > WEFT_MAX_RANK) {
+        weft_scope_fail(s, axes == NULL ? WEFT_E_NULL : WEFT_E_ARGUMENT, name, "%d axes", n_axes);
+        return false;
+    }
+    for (int i = 0; i < n_axes; i++) {
+        int axis = axes[i];
+        if (!weft_op_axis(s, name, x, &axis))
+            return false;
+        if (*out >> axis & 1u) {
+            weft_scope_fail(s, WEFT_E_ARGUMENT, name, "axis %d comes twice", axis);
+            return false;
+        }
+        *out |= 1u << axis;
+    }
+    return true;
+}
+
+static weft_dtype result_type(const weft_reduce_def *def, weft_dtype dtype) {
+    if (def->fold == WEFT_FOLD_ARGMAX || def->fold == WEFT_FOLD_ARGMIN)
+        return WEFT_I64;
+    bool adds = def->fold == WEFT_FOLD_SUM || def->fold == WEFT_FOLD_PROD;
+    return adds && !weft_dtype_is_float(dtype) ? WEFT_I64 : dtype;
+}
+
+weft_tensor *weft_reduce(weft_scope *s, const char *name, const weft_reduce_def *def,
+                         weft_tensor *x, const int *axes, int n_axes, bool keep) {
+    unsigned which;
+    if (!weft_scope_ready(s, name, &x, 1) || !weft_op_types(s, name, x, def->types) ||
+        !resolve_axes(s, name, x, axes, n_axes, &which))
+        return NULL;
+    reduce_job j = {.dtype = x->dtype, .out_dtype = result_type(def, x->dtype), .n = 1};
+    j.folder = (weft_folder){weft_scope_kernels(s), def, weft_domain_of(x->dtype)};
+    if (j.folder.domain == WEFT_IN_F32 &&
+        (def->premap != WEFT_PREMAP_NONE || def->fold == WEFT_FOLD_VAR))
+        j.folder.domain = WEFT_IN_F64;
+    j.item = weft_dtype_block_bytes(x->dtype);
+    j.out_item = weft_dtype_block_bytes(j.out_dtype);
+    int64_t dims[WEFT_MAX_RANK], y_steps[WEFT_MAX_RANK], y_dims[WEFT_MAX_RANK];
+    int rank = 0;
+    j.outputs = 1;
+    for (int d = 0; d < x->rank; d++) {
+        bool reduced = which >> d & 1u;
+        y_dims[d] = reduced ? 1 : x->dims[d];
+        if (!reduced || keep)
+            dims[rank++] = y_dims[d];
+        *(reduced ? &j.n : &j.outputs) *= (size_t)x->dims[d];
+    }
+    if (j.n == 0 && def->refuses_empty) {
+        char shape[128];
+        int axis = 0;
+        while (!(which >> axis & 1u) || x->dims[axis] != 0)
+            axis++;
+        return weft_scope_fail(s, WEFT_E_EMPTY, name, "axis %d of shape %s has no elements", axis,
+                               weft_shape_text(x, shape, sizeof shape));
+    }
+    weft_tensor *y = weft_scope_new(s, name, j.out_dtype, rank, dims);
+    weft_op op;
+    if (y == NULL || !weft_op_begin(&op, s, name, &x, 1))
+        return NULL;
+    weft_strides_of(x->rank, y_dims, y_steps);
+    for (int d = 0; d < x->rank; d++)
+        add_dim(which >> d & 1u ? &j.reduced : &j.kept, x->dims[d], x->strides[d] * (int64_t)j.item,
+                which >> d & 1u ? 0 : y_steps[d] * (int64_t)j.out_item);
+    need_a_dim(&j.kept);
+    need_a_dim(&j.reduced);
+    j.x = weft_tensor_data(x);
+    j.y = weft_tensor_data(y);
+    bool done = true;
+    if (j.outputs > 0 && j.n == 0) {
+        fill_empty(&j);
+    } else if (j.outputs > 0) {
+        plan(&j);
+        done = run_reduce(s, name, &j);
+    }
+    weft_op_end(&op);
+    return done ? y : NULL;
+}
