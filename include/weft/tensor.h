@@ -267,12 +267,12 @@ typedef struct weft_text_format {
 WEFT_API weft_text_format weft_text_format_default(void);
 
 /* A piece of the text; false ends it. Inside, calls that would lock return WEFT_E_REENTRANT. */
-typedef bool (*weft_text_fn)(void *ctx, const char *text, size_t n_bytes);
+typedef bool (*weft_text_part_fn)(void *ctx, const char *text, size_t n_bytes);
 
 /* `format` NULL: defaults. Errors: WEFT_E_NULL, _DTYPE (block types), _ARGUMENT, _REENTRANT,
  * _CANCELLED. */
 WEFT_API weft_status weft_tensor_format(weft_tensor *t, const weft_text_format *format,
-                                        weft_text_fn fn, void *ctx);
+                                        weft_text_part_fn fn, void *ctx);
 /* The same into `out`, cut to `room` and NUL-terminated. The whole length without the NUL, 0 on an
  * error. */
 WEFT_API size_t weft_tensor_text(weft_tensor *t, const weft_text_format *format, char *out,

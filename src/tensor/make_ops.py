@@ -3,6 +3,7 @@
 
 Usage: make_ops.py ROOT [--check]"""
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -124,8 +125,9 @@ def pretty(text):
 
 def op_list(sections):
     out = ["/* Every op, as X(name, kind, types, sums): for lists that must not miss one (tests,",
-           " * benchmarks, bindings). Kinds and types: src/tensor/ops.table, from which make_ops.py",
-           " * writes this. Public, but not ABI-stable. */", "#ifndef WEFT_EXTRA_OP_LIST_H",
+           " * benchmarks, bindings). Kinds and types: src/tensor/ops.table, from which",
+           " * make_ops.py writes this. Public, but not ABI-stable. */",
+           "#ifndef WEFT_EXTRA_OP_LIST_H",
            "#define WEFT_EXTRA_OP_LIST_H", "",
            "#define WEFT_OP_LIST(X) \\"]
     rows = []
@@ -146,8 +148,8 @@ def page(sections):
            "Written by `src/tensor/make_ops.py` from `src/tensor/ops.table`, as `weft/ops.h` is; "
            f"{names} ops in {count} spellings. Every one is in the property tests.", "",
            "Types: `float` is f64, f32, f16, bf16; `half` f32, f16, bf16; `number` these and i64,",
-           "i32, i16, i8, u8; `any` also bool; `blocks` the block-quantised types. Shapes: B… are any",
-           "leading dims. How to use them: [tensor.md](tensor.md); rounding, NaN, integers:",
+           "i32, i16, i8, u8; `any` also bool; `blocks` the block-quantised types. Shapes: B… are",
+           "any leading dims. How to use them: [tensor.md](tensor.md); rounding, NaN, integers:",
            "[numerics.md](numerics.md).", ""]
     for section in sections:
         out += [f"## {section['title']}", ""]
@@ -169,11 +171,11 @@ def page(sections):
 PHILOX = """## Random numbers
 
 The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
-1, 2, 3", 2011): key = the 64-bit seed, counter = (block, 0), four 32-bit words a block. For f32, f16
-and bf16 element i is word i mod 4 of block i / 4, its upper 24 bits times 2^-24; for f64 it is words
-2 (i mod 2) and the next of block i / 2, 53 bits. `random_normal` takes block i for element i:
-sqrt(-2 log u) cos(2 pi v) in double. `random_permutation` is Fisher and Yates' shuffle from the end, a
-block a step, by the upper half of a 64-bit number times the range (Lemire 2019)."""
+1, 2, 3", 2011): key = the 64-bit seed, counter = (block, 0), four 32-bit words a block. For f32,
+f16 and bf16 element i is word i mod 4 of block i / 4, its upper 24 bits times 2^-24; for f64 it is
+words 2 (i mod 2) and the next of block i / 2, 53 bits. `random_normal` takes block i for element
+i: sqrt(-2 log u) cos(2 pi v) in double. `random_permutation` is Fisher and Yates' shuffle from the
+end, a block a step, by the upper half of a 64-bit number times the range (Lemire 2019)."""
 
 
 def short(op):
@@ -182,6 +184,9 @@ def short(op):
 
 
 def main():
+    if CHECK and not shutil.which("clang-format"):
+        print("skipped: no clang-format")
+        sys.exit(77)
     sections = read_table()
     declared = (ROOT / "include/weft/tensor.h").read_text()
     for op in (op for s in sections for op in s["ops"]):

@@ -55,7 +55,7 @@ weft_status weft_allclose(weft_scope *s, weft_tensor *a, weft_tensor *b, double 
 typedef struct printer {
     const weft_tensor *t;
     weft_text_format f;
-    weft_text_fn fn;
+    weft_text_part_fn fn;
     void *ctx;
     int width; /* of the widest element */
     bool fine; /* the callback wants more */
@@ -134,7 +134,7 @@ weft_text_format weft_text_format_default(void) {
     return (weft_text_format){.precision = 6, .threshold = 1000, .edge_items = 3};
 }
 
-weft_status weft_tensor_format(weft_tensor *t, const weft_text_format *format, weft_text_fn fn,
+weft_status weft_tensor_format(weft_tensor *t, const weft_text_format *format, weft_text_part_fn fn,
                                void *ctx) {
     weft_guard guard;
     if (!t || !fn)

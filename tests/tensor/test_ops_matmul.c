@@ -172,9 +172,9 @@ static void test_refusals(void **state) {
     scope_failed(s,
                  weft_matmul(s, random_packed(f, WEFT_F32, 3, c), random_packed(f, WEFT_F32, 3, d)),
                  WEFT_E_SHAPE, "[2, 2, 3] and [5, 3, 2]", "batch dim -3");
-    scope_failed(s,
-                 weft_matmul(s, random_packed(f, WEFT_I32, 2, a), random_packed(f, WEFT_I32, 2, a)),
-                 WEFT_E_DTYPE, "matmul", "i32");
+    scope_failed(
+        s, weft_matmul(s, random_packed(f, WEFT_BOOL, 2, a), random_packed(f, WEFT_BOOL, 2, a)),
+        WEFT_E_DTYPE, "matmul", "bool");
     scope_failed(s,
                  weft_matmul(s, random_packed(f, WEFT_F32, 2, a), random_packed(f, WEFT_F16, 2, a)),
                  WEFT_E_DTYPE, "f32", "f16");

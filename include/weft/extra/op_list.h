@@ -1,6 +1,6 @@
 /* Every op, as X(name, kind, types, sums): for lists that must not miss one (tests,
- * benchmarks, bindings). Kinds and types: src/tensor/ops.table, from which make_ops.py
- * writes this. Public, but not ABI-stable. */
+ * benchmarks, bindings). Kinds and types: src/tensor/ops.table, from which
+ * make_ops.py writes this. Public, but not ABI-stable. */
 #ifndef WEFT_EXTRA_OP_LIST_H
 #define WEFT_EXTRA_OP_LIST_H
 

@@ -71,8 +71,8 @@ typedef struct weft_map_args {
     bool *divided_by_zero; /* set (relaxed) by integer DIV and REM; the element is 0 */
 } weft_map_args;
 
-/* in[…] packed runs of n elements of the domain; out of the domain, or bytes. out may be in[0]
- * (not for SOFTPLUS), where its elements have the same size. */
+/* in: packed runs of n elements of the domain; out of the domain, or bytes. out may be in[0] where
+ * its elements have the same size. */
 typedef void weft_map_fn(const weft_map_args *p, const void *const *in, size_t n, void *out);
 
 #endif

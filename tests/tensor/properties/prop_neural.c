@@ -94,7 +94,7 @@ static void check_layer_norm(prop *p) {
     p->tame = true;
     weft_tensor *x = pick(p, FLOATS, 1, WEFT_MAX_RANK), *parameter[2] = {NULL, NULL};
     nd a = load(p, x), want = each_line(&a, a.rank - 1, layer_of);
-    double units = a.dtype == WEFT_F64 ? 1000 : 8; /* rows of nearly equal elements */
+    double units = a.dtype == WEFT_F64 ? 1000 : 200; /* rows of nearly equal elements */
     for (int i = 0; i < 2; i++) {
         if (one_in(p, 2))
             continue;

@@ -185,19 +185,8 @@ MAP1(gelu_tanh_f64, double, double,
 MAP_LANES(gelu_erf_f32, v16f_gelu_erf)
 MAP1(gelu_erf_f64, double, double,
      x < -40 ? -0.0 : 0.5 * x * (1 + weft_erf64(x * 0.7071067811865476)))
+MAP_LANES(softplus_f32, v16f_softplus)
 MAP1(softplus_f64, double, double, (x < 0 ? 0 : x) + weft_log1p_64(weft_exp64(-fabs(x))))
-
-/* log(1 + e^x) = max(x, 0) + log1p(e^-|x|). */
-static void softplus_f32(const weft_map_args *p, const void *const *in, size_t n, void *out) {
-    const float *x = in[0];
-    float *y = out;
-    (void)p;
-    for (size_t i = 0; i < n; i++)
-        y[i] = -fabsf(x[i]);
-    map1_body(v16f_exp, y, n, y);
-    for (size_t i = 0; i < n; i++)
-        y[i] = (x[i] < 0 ? 0 : x[i]) + weft_log1p_32(y[i]);
-}
 
 /* Great and infinite arguments are rare, and go one by one. */
 static void sines_f32(const float *x, size_t n, uint32_t turns, float *y) {
