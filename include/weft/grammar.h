@@ -36,7 +36,8 @@ WEFT_API void weft_grammar_reset(weft_grammar *grammar);
 
 /* The tokens that may come next, in the form of weft_mask_fn (weft/sampler.h): those whose bytes go
  * on with the text, and the tokens that end it exactly where it may end. Borrowed until the next
- * call. Errors: WEFT_E_OVERFLOW (the text's nesting takes more than 64 MiB), WEFT_E_MEMORY. */
+ * call. Errors: WEFT_E_OVERFLOW (the text's nesting takes more than 64 MiB, or a token about half
+ * a second: then only weft_grammar_reset helps), WEFT_E_MEMORY. */
 WEFT_API weft_status weft_grammar_mask(weft_grammar *grammar, size_t n_vocab,
                                        const uint64_t **bits);
 

@@ -144,13 +144,15 @@ void weft_grammar_reset(weft_grammar *g) {
 
 /* Between two tokens is the time to forget what the text has left behind. */
 static weft_status tidy(weft_grammar *g) {
+    g->machine.work = 0;
     if (!g->machine.status && weft_machine_bytes(&g->machine) > g->collect_above)
         forget(g, g->config);
     if (g->machine.status)
-        return weft_fail(g->machine.status,
-                         "grammar: the text takes more memory than there is, "
-                         "or than the limit of %zu MiB",
-                         WEFT_MACHINE_MAX_BYTES >> 20);
+        return weft_fail(g->machine.status, "grammar: %s",
+                         g->machine.status == WEFT_E_MEMORY
+                             ? "out of memory"
+                             : "the text is too deep, or the grammar too ambiguous: more than 64 "
+                               "MiB, or half a second for a token");
     return WEFT_OK;
 }
 

@@ -15,12 +15,14 @@
 static void fail(weft_machine *m, weft_status status) {
     if (m->status)
         return;
-    m->status = status == WEFT_E_MEMORY
-                    ? weft_fail(status, "grammar: out of memory")
-                    : weft_fail(status,
-                                "grammar: the text takes more than %zu MiB: it is too "
-                                "deep or too ambiguous",
-                                WEFT_MACHINE_MAX_BYTES >> 20);
+    m->status =
+        status == WEFT_E_MEMORY
+            ? weft_fail(status, "grammar: out of memory")
+            : weft_fail(
+                  status,
+                  "grammar: the text takes more than %zu MiB or half a second a token: it is too "
+                  "deep or too ambiguous",
+                  WEFT_MACHINE_MAX_BYTES >> 20);
 }
 
 weft_status weft_machine_init(weft_machine *m, const weft_allocator *a, const weft_nfa *nfa) {
@@ -109,6 +111,7 @@ static bool grow_seen(weft_machine *m) {
 /* True the first time in a step. */
 static bool is_new(weft_machine *m, weft_place p) {
     uint64_t key = (uint64_t)p.state << 32 | p.node;
+    m->work++;
     size_t at = mix(key) & (m->n_seen - 1);
     for (; m->seen_at[at] == m->now; at = (at + 1) & (m->n_seen - 1))
         if (m->seen[at] == key)
@@ -301,7 +304,7 @@ static void begin_step(weft_machine *m) {
 static uint32_t finish_step(weft_machine *m) {
     follow(m, false);
     make_calls(m);
-    if (!m->status && weft_machine_bytes(m) > WEFT_MACHINE_MAX_BYTES)
+    if (weft_machine_bytes(m) > WEFT_MACHINE_MAX_BYTES || m->work > WEFT_MACHINE_MAX_WORK)
         fail(m, WEFT_E_OVERFLOW);
     if (m->status)
         return 0;
@@ -336,6 +339,7 @@ uint32_t weft_machine_make_step(weft_machine *m, uint32_t config, uint8_t byte) 
         return 0;
     begin_step(m);
     const weft_set *set = &m->configs.sets[config];
+    m->work += set->n / 4; /* looking at one is quick */
     for (uint32_t i = 0; i < set->n; i++) {
         weft_place p = m->configs.places[set->at + i];
         const weft_nfa_state *s = &m->nfa->states[p.state];
