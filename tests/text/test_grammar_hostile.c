@@ -140,6 +140,8 @@ static void test_large_and_twisted_ones_end(void **state) {
     expect_end(regex, repeated("(a|", "aa|", 5000, "b)*c"));
     expect_end(regex, repeated("", "a?", 5000, "aaaa"));
     expect_end(regex, repeated("((a{100}){100}){", "1", 5, "}"));
+    expect_end(regex, strdup("(a|b|c|[a-z ]{1,30}|[a-d ]*|[ -~]{0,25}){0,400}"));
+    expect_end(regex, strdup("((([a-z ]{0,40}){0,40}){0,20})"));
     expect_end(schema, repeated("", "[", 100000, ""));
     expect_end(schema, repeated("", "{\"items\":", 1500, "{}"));
     expect_end(schema,

@@ -60,7 +60,7 @@ typedef struct weft_machine {
 
 #define WEFT_MACHINE_STEPS ((size_t)1 << 16)
 /* For a token: about half a second; usual masks take a thousandth. */
-#define WEFT_MACHINE_MAX_WORK (UINT64_C(1) << 26)
+#define WEFT_MACHINE_MAX_WORK (UINT64_C(1) << 24)
 #define WEFT_MACHINE_MAX_BYTES ((size_t)64 << 20)
 
 weft_status weft_machine_init(weft_machine *m, const weft_allocator *a, const weft_nfa *nfa);
