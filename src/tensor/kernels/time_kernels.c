@@ -214,6 +214,49 @@ static void call_f32_to_f16(const call *c) {
     c->k->f32_to_f16(c->o->x, FLOATS, (uint16_t *)(void *)c->o->y);
 }
 
+static void call_bf16_to_f32(const call *c) {
+    c->k->bf16_to_f32((const uint16_t *)(const void *)c->o->weights, FLOATS, c->o->y);
+}
+
+static void call_f32_to_bf16(const call *c) {
+    c->k->f32_to_bf16(c->o->x, FLOATS, (uint16_t *)(void *)c->o->y);
+}
+
+static void call_sum_row(const call *c) {
+    c->k->sum_row(c->o->x, FLOATS, (double *)(void *)c->o->y);
+}
+
+static void call_sum_columns(const call *c) {
+    c->k->sum_columns(c->o->x, FLOATS, (double *)(void *)c->o->y);
+}
+
+static void call_best_row(const call *c) {
+    c->o->y[0] = c->k->best_row(c->o->x, FLOATS, 1);
+}
+
+static void call_best_columns(const call *c) {
+    c->k->best_columns(c->o->x, FLOATS, 1, c->o->y);
+}
+
+/* Two of the many functions: one instruction an element, and a polynomial in double. */
+static const struct timed_map {
+    const char *name;
+    weft_map_op op;
+    weft_domain domain;
+    size_t bytes;
+} maps[] = {
+    {"sub f32", WEFT_MAP_SUB, WEFT_IN_F32, 12},
+    {"log f64", WEFT_MAP_LOG, WEFT_IN_F64, 16},
+};
+
+/* `rows`: which of them. */
+static void call_map(const call *c) {
+    const struct timed_map *m = &maps[c->rows];
+    const weft_map_args args = {.f0 = 1};
+    const void *in[2] = {c->o->x, c->o->x + FLOATS};
+    c->k->map(m->op, m->domain)(&args, in, FLOATS, c->o->y);
+}
+
 /* ---- What an operation is timed with ---- */
 
 typedef enum work_kind {
@@ -222,6 +265,7 @@ typedef enum work_kind {
     WORK_CACHE,     /* positions of one head, of every type of a cache */
     WORK_HISTORY,   /* the same, out of memory, for three queries */
     WORK_ATTENTION, /* the same as floats, for 1 and 16 queries */
+    WORK_MAPS,      /* FLOATS elements of some functions */
     WORK_FLOATS     /* FLOATS elements, `bytes` each */
 } work_kind;
 
@@ -266,6 +310,13 @@ static const timed table[] = {
     {"scale", call_scale, WORK_FLOATS, false, 8},
     {"f16_to_f32", call_f16_to_f32, WORK_FLOATS, false, 6},
     {"f32_to_f16", call_f32_to_f16, WORK_FLOATS, false, 6},
+    {"bf16_to_f32", call_bf16_to_f32, WORK_FLOATS, false, 6},
+    {"f32_to_bf16", call_f32_to_bf16, WORK_FLOATS, false, 6},
+    {"sum_row", call_sum_row, WORK_FLOATS, false, 4},
+    {"sum_columns", call_sum_columns, WORK_FLOATS, false, 20},
+    {"best_row", call_best_row, WORK_FLOATS, false, 4},
+    {"best_columns", call_best_columns, WORK_FLOATS, false, 12},
+    {"map", call_map, WORK_MAPS, false, 0},
 };
 
 static const timed *timed_of(const char *entry) {
@@ -385,6 +436,13 @@ static void time_attention(run_state *r, const kernel_name *n, const timed *t, c
     }
 }
 
+static void time_maps(run_state *r, const kernel_name *n, const timed *t, call *c) {
+    for (c->rows = 0; c->rows < sizeof maps / sizeof maps[0]; c->rows++) {
+        work_cost cost = {.bytes = (double)(FLOATS * maps[c->rows].bytes), .limit = ""};
+        time_line(r, n, t, c, &cost, maps[c->rows].name);
+    }
+}
+
 static void time_one(run_state *r, const kernel_name *n) {
     const timed *t = timed_of(n->entry);
     call c = {.k = weft_kernels_of(n->isa), .o = r->o, .rows = 1};
@@ -394,6 +452,8 @@ static void time_one(run_state *r, const kernel_name *n) {
         time_panels(r, n, t, &c);
     } else if (t->kind == WORK_CACHE || t->kind == WORK_HISTORY) {
         time_cache(r, n, t, &c);
+    } else if (t->kind == WORK_MAPS) {
+        time_maps(r, n, t, &c);
     } else if (t->kind == WORK_ATTENTION) {
         time_attention(r, n, t, &c);
     } else {
