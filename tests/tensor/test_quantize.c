@@ -14,10 +14,12 @@ static const struct {
     weft_dtype dtype;
     double bound;
 } types[] = {
-    {WEFT_Q4_0, 0.0067},  {WEFT_Q4_1, 0.0049},  {WEFT_Q5_0, 0.00158},  {WEFT_Q5_1, 0.0011},
-    {WEFT_Q8_0, 2.6e-05}, {WEFT_Q2_K, 0.0675},  {WEFT_Q3_K, 0.0205},   {WEFT_Q4_K, 0.0049},
-    {WEFT_Q5_K, 0.00115}, {WEFT_Q6_K, 0.00028}, {WEFT_IQ4_NL, 0.0054}, {WEFT_IQ4_XS, 0.0055},
-    {WEFT_TQ1_0, 0.19},   {WEFT_TQ2_0, 0.19},   {WEFT_MXFP4, 0.0135},  {WEFT_NVFP4, 0.0072},
+    {WEFT_Q4_0, 0.0067},    {WEFT_Q4_1, 0.0049},   {WEFT_Q5_0, 0.00158},  {WEFT_Q5_1, 0.0011},
+    {WEFT_Q8_0, 2.6e-05},   {WEFT_Q2_K, 0.0675},   {WEFT_Q3_K, 0.0205},   {WEFT_Q4_K, 0.0049},
+    {WEFT_Q5_K, 0.00115},   {WEFT_Q6_K, 0.00028},  {WEFT_IQ4_NL, 0.0054}, {WEFT_IQ4_XS, 0.0055},
+    {WEFT_TQ1_0, 0.19},     {WEFT_TQ2_0, 0.19},    {WEFT_MXFP4, 0.0135},  {WEFT_NVFP4, 0.0072},
+    {WEFT_IQ3_S, 0.0168},   {WEFT_IQ3_XXS, 0.032}, {WEFT_IQ2_S, 0.0553},  {WEFT_IQ2_XS, 0.0813},
+    {WEFT_IQ2_XXS, 0.1062}, {WEFT_IQ1_M, 0.173},   {WEFT_IQ1_S, 0.201},
 };
 enum { N_TYPES = sizeof types / sizeof types[0] };
 
@@ -123,6 +125,11 @@ static void variants_give_the_same_bytes(void **state) {
         }
 }
 
+static bool codebook(weft_dtype t) {
+    return t == WEFT_IQ1_S || t == WEFT_IQ1_M || t == WEFT_IQ2_XXS || t == WEFT_IQ2_XS ||
+           t == WEFT_IQ2_S || t == WEFT_IQ3_XXS || t == WEFT_IQ3_S;
+}
+
 static void hard_blocks_stay_finite(void **state) {
     (void)state;
     float x[256], y[256];
@@ -134,7 +141,8 @@ static void hard_blocks_stay_finite(void **state) {
             assert_true(y[i] == 0);
         x[77] = -3; /* alone */
         round_trip(dtype, x, NULL, 256, y);
-        if (!(fabsf(y[77] + 3) <= 0.2f))
+        bool book = codebook(dtype); /* has no zero, or no -3 among zeros */
+        if (!(fabsf(y[77] + 3) <= (book ? 1.5f : 0.2f)))
             fail_msg("%s: -3 among zeros becomes %g", weft_dtype_name(dtype), (double)y[77]);
         static const float scales[] = {1e-38f, 1e-20f, 1e-6f, 1e3f, 1e30f};
         for (size_t k = 0; k < 5; k++) {
@@ -150,7 +158,7 @@ static void hard_blocks_stay_finite(void **state) {
             x[i] = i < 128 ? 0.75f : -0.75f; /* equal in every sub-block */
         round_trip(dtype, x, NULL, 256, y);
         double share = weighted_error(x, y, NULL, 256) / (256 * 0.5625);
-        if (!(share < 2e-3))
+        if (!(share < (book ? 0.05 : 2e-3)))
             fail_msg("%s: equal elements come back with an error of %g", weft_dtype_name(dtype),
                      share);
     }

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 TYPES = ("Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K "
-         "IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4_MOE F16 BF16").split()
+         "IQ3_S IQ3_M IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4_MOE F16 BF16").split()
 TOLERANCE = 1.0001  # sums in another order
 
 weft, shared = sys.argv[1:3]

@@ -13,7 +13,7 @@ static weft_quantize_fn function_of(weft_isa isa, weft_dtype dtype) {
     if ((unsigned)dtype >= WEFT_DTYPE_COUNT)
         return NULL;
 #if defined(__x86_64__)
-    if (isa == WEFT_ISA_AVX2 || isa == WEFT_ISA_AVX512)
+    if (weft_isa_includes(isa, WEFT_ISA_AVX2))
         return weft_quantize_avx2[dtype];
 #endif
     (void)isa;
