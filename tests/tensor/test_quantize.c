@@ -142,7 +142,7 @@ static void hard_blocks_stay_finite(void **state) {
         x[77] = -3; /* alone */
         round_trip(dtype, x, NULL, 256, y);
         bool book = codebook(dtype); /* has no zero, or no -3 among zeros */
-        if (!(fabsf(y[77] + 3) <= (book ? 1.5f : 0.2f)))
+        if (!(fabsf(y[77] + 3) <= (book ? 2 : 0.2f)))
             fail_msg("%s: -3 among zeros becomes %g", weft_dtype_name(dtype), (double)y[77]);
         static const float scales[] = {1e-38f, 1e-20f, 1e-6f, 1e3f, 1e30f};
         for (size_t k = 0; k < 5; k++) {
@@ -158,7 +158,7 @@ static void hard_blocks_stay_finite(void **state) {
             x[i] = i < 128 ? 0.75f : -0.75f; /* equal in every sub-block */
         round_trip(dtype, x, NULL, 256, y);
         double share = weighted_error(x, y, NULL, 256) / (256 * 0.5625);
-        if (!(share < (book ? 0.05 : 2e-3)))
+        if (!(share < (book ? 0.11 : 2e-3)))
             fail_msg("%s: equal elements come back with an error of %g", weft_dtype_name(dtype),
                      share);
     }

@@ -131,8 +131,10 @@ FIT_INLINE book_fit book_search(const book_block *b, int n, int dim, const float
     if (form->bits == 2)
         top = form->level[2];
     *scale = 0;
-    for (int k = 0; k < 9 && most > 0; k++) {
-        float a = most / (top * (0.8f + 0.125f * (float)k));
+    for (int k = 0; k < 12 && most > 0; k++) {
+        /* Equal elements may need the lowest levels. */
+        float share = k < 3 ? 0.2f * (float)(k + 1) : 0.8f + 0.125f * (float)(k - 3);
+        float a = most / (top * share);
         book_fit f = book_at(b, n, dim, x, w, a);
         if (f.error < best.error) {
             best = f;
