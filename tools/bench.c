@@ -9,7 +9,8 @@
 
 static const char help[] =
     "Usage: weft bench [-m MODEL | --shape SHAPE --type TYPE] [options]\n"
-    "       weft bench --profile [--trace FILE] | --kernels [FILTER]\n"
+    "       weft bench --profile [--trace FILE] | --kernels [FILTER] |\n"
+    "                  --tensor [FILTER]\n"
     "Measures tokens a second of prompts (prefill), of decoding, and of small batches, after a "
     "run\n"
     "to warm up; load time, time to the first token, memory; and the machine's own limits.\n"
@@ -24,6 +25,7 @@ static const char help[] =
     "  --profile        time, calls and bytes by op; --trace FILE: each of them, for Perfetto\n"
     "  --hash           logits' bits beside the scalar path's; default beside reproducible mode\n"
     "  --kernels        each kernel in every variant; FILTER: part of its name or type\n"
+    "  --tensor         ops of the tensor core, on one thread and on all; FILTER: part of a name\n"
     "  --format FORMAT  table (default), markdown, csv, json, svg (a roofline)\n"
     "  --limits         the machine's limits in every variant, and nothing else\n"
     "  --no-limits      does not measure the machine's limits (a second, 256 MB)\n"
@@ -86,7 +88,9 @@ static int check_options(bench *b) {
         return tool_usage("bench", "--format wants table, markdown, csv, json or svg, not '%s'",
                           b->format_name);
     b->format = (bench_format)i;
-    if (b->format == BENCH_SVG && (b->profile || b->kernels || b->only_limits))
+    if (b->tensor && (b->profile || b->kernels || b->only_limits || b->hash))
+        return tool_usage("bench", "--tensor goes with no other measurement");
+    if (b->format == BENCH_SVG && (b->profile || b->kernels || b->only_limits || b->tensor))
         return tool_usage("bench", "--format svg draws runs of a model only");
     if (b->profile && b->argument && !b->trace)
         b->trace = b->argument; /* --profile TRACE.json */
@@ -97,7 +101,7 @@ static int check_options(bench *b) {
         return tool_usage("bench", "--hash goes with neither --profile nor --kernels");
     if (b->profile && b->kernels)
         return tool_usage("bench", "--profile and --kernels exclude each other");
-    if (b->argument && !b->profile && !b->kernels)
+    if (b->argument && !b->profile && !b->kernels && !b->tensor)
         return tool_usage("bench", "unexpected argument '%s'", b->argument);
     if (b->model && b->shape)
         return tool_usage("bench", "-m and --shape exclude each other");
@@ -127,6 +131,7 @@ static int parse(int argc, char **argv, bench *b) {
         {0, "profile", TOOL_FLAG, &b->profile, 0, 0},
         {0, "trace", TOOL_STRING, &b->trace, 0, 0},
         {0, "kernels", TOOL_FLAG, &b->kernels, 0, 0},
+        {0, "tensor", TOOL_FLAG, &b->tensor, 0, 0},
         {0, "hash", TOOL_FLAG, &b->hash, 0, 0},
         {0, "format", TOOL_STRING, &b->format_name, 0, 0},
         {0, "limits", TOOL_FLAG, &b->only_limits, 0, 0},
@@ -188,6 +193,8 @@ int tool_bench(int argc, char **argv) {
         b.threads = weft_engine_n_threads(engine);
         if (b.only_limits)
             code = bench_run_limits(&b, engine);
+        else if (b.tensor)
+            code = bench_run_tensor(&b, b.threads);
         else if (b.kernels)
             code = bench_run_kernels(&b, engine);
         else

@@ -55,8 +55,8 @@ typedef struct bench {
     bench_format format;
     bench_list prompts, depths, batches;
     int32_t n_decode, n_runs, n_step;
-    bool no_limits, only_limits, profile, kernels, hash;
-    const char *argument; /* of --profile or --kernels; NULL: none */
+    bool no_limits, only_limits, profile, kernels, hash, tensor;
+    const char *argument; /* of --profile, --kernels or --tensor; NULL: none */
     const char *trace;    /* a file for the profile's single ops; NULL: none */
     /* results */
     const char *title; /* model or shape */
@@ -80,6 +80,8 @@ void bench_ids(int32_t *ids, size_t n, size_t n_vocab);
 int bench_run(bench *b, weft_model *model);
 int bench_run_profile(bench *b, weft_model *model, weft_engine *engine);
 int bench_run_kernels(bench *b, weft_engine *engine);
+/* On one thread, then on n_threads. */
+int bench_run_tensor(bench *b, int n_threads);
 int bench_run_limits(bench *b, weft_engine *engine);
 int bench_run_hash(bench *b);
 /* The model of a file or a shape. */

@@ -174,6 +174,52 @@ __attribute__((always_inline)) static inline void copy_sized(size_t item, size_t
     }
 }
 
+/* ---- Transposing copies of 32-bit elements ---- */
+
+#define TURN 16 /* elements: a cache line */
+
+typedef uint32_t word4 __attribute__((vector_size(16)));
+
+/* 4 elements of each of 4 columns, in order along the rows, become 4 rows of 4. */
+static inline void turn_4x4(const unsigned char *from, int64_t from_col, uint32_t *to) {
+    word4 c[4], t[4];
+    for (int i = 0; i < 4; i++)
+        memcpy(&c[i], from + i * from_col, sizeof c[i]);
+    t[0] = __builtin_shufflevector(c[0], c[1], 0, 4, 1, 5);
+    t[1] = __builtin_shufflevector(c[0], c[1], 2, 6, 3, 7);
+    t[2] = __builtin_shufflevector(c[2], c[3], 0, 4, 1, 5);
+    t[3] = __builtin_shufflevector(c[2], c[3], 2, 6, 3, 7);
+    c[0] = __builtin_shufflevector(t[0], t[2], 0, 1, 4, 5);
+    c[1] = __builtin_shufflevector(t[0], t[2], 2, 3, 6, 7);
+    c[2] = __builtin_shufflevector(t[1], t[3], 0, 1, 4, 5);
+    c[3] = __builtin_shufflevector(t[1], t[3], 2, 3, 6, 7);
+    for (int i = 0; i < 4; i++)
+        memcpy(to + i * TURN, &c[i], sizeof c[i]);
+}
+
+/* Rows lie in order in `from`, columns in `to`: blocks of whole cache lines on both sides, through
+ * a buffer, so that lines a power of two apart do not push one another out half written. */
+static void turn_words(size_t rows, size_t cols, const unsigned char *from, int64_t from_col,
+                       unsigned char *to, int64_t to_row) {
+    size_t full_rows = rows / TURN * TURN, full_cols = cols / TURN * TURN;
+    _Alignas(64) uint32_t block[TURN * TURN];
+    for (size_t r = 0; r < full_rows; r += TURN)
+        for (size_t c = 0; c < full_cols; c += TURN) {
+            for (size_t j = 0; j < TURN; j += 4)
+                for (size_t i = 0; i < TURN; i += 4)
+                    turn_4x4(from + (int64_t)(c + j) * from_col + (int64_t)(r + i) * 4, from_col,
+                             block + i * TURN + j);
+            for (size_t i = 0; i < TURN; i++)
+                memcpy(to + (int64_t)(r + i) * to_row + (int64_t)c * 4, block + i * TURN,
+                       TURN * sizeof block[0]);
+        }
+    /* What is left: rows below, then columns beside. */
+    copy_sized(4, rows - full_rows, cols, from + full_rows * 4, 4, from_col,
+               to + (int64_t)full_rows * to_row, to_row, 4);
+    copy_sized(4, full_rows, cols - full_cols, from + (int64_t)full_cols * from_col, 4, from_col,
+               to + full_cols * 4, to_row, 4);
+}
+
 void weft_copy_2d(size_t item_bytes, size_t rows, size_t cols, const void *from, int64_t from_row,
                   int64_t from_col, void *to, int64_t to_row, int64_t to_col) {
     int64_t item = (int64_t)item_bytes;
@@ -181,6 +227,10 @@ void weft_copy_2d(size_t item_bytes, size_t rows, size_t cols, const void *from,
         for (size_t r = 0; r < rows; r++)
             memcpy((unsigned char *)to + (int64_t)r * to_row,
                    (const unsigned char *)from + (int64_t)r * from_row, cols * item_bytes);
+    } else if (item_bytes == 4 && from_row == 4 && to_col == 4) {
+        turn_words(rows, cols, from, from_col, to, to_row);
+    } else if (item_bytes == 4 && from_col == 4 && to_row == 4) {
+        turn_words(cols, rows, from, from_row, to, to_col);
     } else if (item_bytes == 4) {
         copy_sized(4, rows, cols, from, from_row, from_col, to, to_row, to_col);
     } else if (item_bytes == 2) {
