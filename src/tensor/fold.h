@@ -6,7 +6,7 @@
 #include "tensor/reduce.h"
 
 #define WEFT_FOLD_LANES 16
-#define WEFT_FOLD_COLUMNS 256
+#define WEFT_FOLD_COLUMNS 512
 
 /* What the folds of one reduction have in common. */
 typedef struct weft_folder {
