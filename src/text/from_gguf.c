@@ -218,21 +218,23 @@ static weft_status read_merges(const gguf_source *s, weft_tokenizer *t) {
     return status;
 }
 
-/* The usual ids of a family, where the file names none: taken only if the token there is special.
- */
-static int32_t usual_id(const weft_tokenizer *t, int32_t scores, int32_t unigram, int32_t words) {
-    int32_t id = t->scheme == WEFT_SCHEME_SCORES      ? scores
-                 : t->scheme == WEFT_SCHEME_UNIGRAM   ? unigram
-                 : t->scheme == WEFT_SCHEME_WORDPIECE ? words
-                                                      : -1;
+/* The usual ids of a family, or WordPiece's usual spellings, where the file names none: taken only
+ * if the token there is special. */
+static int32_t usual_id(const weft_tokenizer *t, int32_t scores, int32_t unigram,
+                        const char *words) {
+    int32_t id = t->scheme == WEFT_SCHEME_SCORES    ? scores
+                 : t->scheme == WEFT_SCHEME_UNIGRAM ? unigram
+                                                    : -1;
+    if (t->scheme == WEFT_SCHEME_WORDPIECE)
+        id = weft_vocab_find(t, words, strlen(words));
     return id >= 0 && id < t->n && weft_token_is_special(t, id) ? id : -1;
 }
 
 static weft_status read_specials(const gguf_source *s, weft_tokenizer *t) {
     static const char *const ends[] = {KEY("eot_token_id"), KEY("eom_token_id")};
-    t->bos = usual_id(t, 1, -1, 101);
-    t->eos = usual_id(t, 2, 1, 102);
-    t->unk = usual_id(t, 0, 2, 100);
+    t->bos = usual_id(t, 1, -1, "[CLS]");
+    t->eos = usual_id(t, 2, 1, "[SEP]");
+    t->unk = usual_id(t, 0, 2, "[UNK]");
     bool words = t->scheme == WEFT_SCHEME_WORDPIECE;
     weft_status status =
         optional_id(s->m, words ? KEY("cls_token_id") : KEY("bos_token_id"), t->n, &t->bos);

@@ -2,6 +2,7 @@
  * one is checked before it is an index, and no table is sized by an id that the number of entries
  * does not vouch for. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "text/from_json.h"
 
@@ -179,6 +180,23 @@ static weft_status add_wordpiece(const weft_json_source *s, weft_tokenizer *t, i
     return status;
 }
 
+/* Whether a token of a WordPiece vocabulary is one that the model's template or
+ * tokenizer_config.json names: folders need not list it among the added ones. */
+static bool is_named_special(const weft_json_source *s, const entry *e) {
+    static const char *const keys[] = {"cls_token", "sep_token", "pad_token", "mask_token"};
+    const weft_json *post = weft_json_get(s->root, "post_processor");
+    if (weft_json_get(weft_json_get(post, "special_tokens"), e->text))
+        return true;
+    for (size_t i = 0; s->metadata && i < 2 * sizeof keys / sizeof *keys; i++) {
+        char key[64];
+        const char *text;
+        snprintf(key, sizeof key, "tokenizer_config.%s%s", keys[i / 2], i % 2 ? ".content" : "");
+        if (!weft_metadata_string(s->metadata, key, &text) && strcmp(text, e->text) == 0)
+            return true;
+    }
+    return false;
+}
+
 static weft_status fill(const weft_json_source *s, weft_tokenizer *t, entry *table) {
     bool fallback = weft_json_true(s->model, "byte_fallback");
     for (int32_t i = 0; i < t->n; i++) {
@@ -188,6 +206,9 @@ static weft_status fill(const weft_json_source *s, weft_tokenizer *t, entry *tab
         if (s->type == WEFT_JSON_WORDPIECE && e->type == WEFT_TOKEN_NORMAL &&
             weft_json_is(s->model, "unk_token", e->text))
             e->type = WEFT_TOKEN_UNKNOWN; /* begins no word */
+        if (s->type == WEFT_JSON_WORDPIECE && e->type == WEFT_TOKEN_NORMAL &&
+            is_named_special(s, e))
+            e->type = WEFT_TOKEN_CONTROL;
         t->types[i] = e->type ? e->type : WEFT_TOKEN_UNUSED;
         t->flags[i] = e->flags;
         t->scores[i] = e->score;

@@ -1,6 +1,6 @@
 /* A tokeniser as GGUF metadata: spellings, types, merges or scores, the pre-tokeniser's name and
  * the special tokens. Byte-level BPE is "gpt2"; BPE over characters is "llama", with ranks as
- * scores. */
+ * scores; WordPiece is "bert", whose pieces begin with ▁ where a word does here as well. */
 #include "text/to_gguf.h"
 
 #include <stdio.h>
@@ -242,8 +242,9 @@ static weft_status find_pre(const weft_tokenizer *t, char *name, size_t room) {
 
 static void put_specials(writing *w) {
     const weft_tokenizer *t = w->t;
-    put_id(w, KEY("bos_token_id"), t->bos);
-    put_id(w, KEY("eos_token_id"), t->eos);
+    bool words = t->scheme == WEFT_SCHEME_WORDPIECE;
+    put_id(w, words ? KEY("cls_token_id") : KEY("bos_token_id"), t->bos);
+    put_id(w, words ? KEY("seperator_token_id") : KEY("eos_token_id"), t->eos); /* spelled so */
     put_id(w, KEY("unknown_token_id"), t->scheme == WEFT_SCHEME_BYTES ? -1 : t->unk);
     put_flag(w, KEY("add_bos_token"), t->adds_bos);
     put_flag(w, KEY("add_eos_token"), t->adds_eos);
@@ -258,13 +259,14 @@ static void put_specials(writing *w) {
 
 static void put_all(writing *w, const char *pre, size_t n_tokens) {
     const weft_tokenizer *t = w->t;
-    bool bytes = t->scheme == WEFT_SCHEME_BYTES;
+    bool bytes = t->scheme == WEFT_SCHEME_BYTES, words = t->scheme == WEFT_SCHEME_WORDPIECE;
+    const char *model = bytes ? "gpt2" : words ? "bert" : "llama";
     char found[64];
     if (bytes && !pre) {
         w->status = find_pre(t, found, sizeof found);
         pre = found;
     }
-    put_text(w, KEY("model"), bytes ? "gpt2" : "llama", bytes ? 4 : 5);
+    put_text(w, KEY("model"), model, strlen(model));
     if (!bytes)
         pre = "default";
     if (!w->status)
@@ -272,13 +274,13 @@ static void put_all(writing *w, const char *pre, size_t n_tokens) {
     put_tokens(w, n_tokens);
     put_types(w, n_tokens);
     size_t n;
-    weft_merge *list = w->status ? NULL : sorted_merges(w, &n);
+    weft_merge *list = w->status || words ? NULL : sorted_merges(w, &n);
     if (list && bytes)
         put_merges(w, list, n);
     if (list && !bytes)
         put_scores(w, list, n, n_tokens);
     weft_dealloc(&w->a, list, list ? (t->merges.n_slots + 1) * sizeof *list : 0);
-    if (!bytes)
+    if (!bytes && !words)
         put_flag(w, KEY("add_space_prefix"), t->space_at_start);
     put_specials(w);
 }
@@ -305,9 +307,10 @@ static weft_status read_back(const weft_tokenizer *t, int64_t n_rows, const weft
 
 weft_status weft_tokenizer_to_gguf(const weft_tokenizer *t, const char *pre, int64_t n_rows,
                                    weft_metadata *out) {
-    if (t->scheme != WEFT_SCHEME_BYTES && t->scheme != WEFT_SCHEME_CHARS)
+    if (t->scheme != WEFT_SCHEME_BYTES && t->scheme != WEFT_SCHEME_CHARS &&
+        t->scheme != WEFT_SCHEME_WORDPIECE)
         return weft_fail(WEFT_E_UNSUPPORTED,
-                         "tokenizer.json: only BPE can be written to a GGUF file");
+                         "tokenizer.json: only BPE and WordPiece can be written to a GGUF file");
     writing w = {.t = t, .m = out, .a = t->a};
     put_all(&w, pre, n_rows >= 0 ? (size_t)n_rows : (size_t)t->n);
     return w.status ? w.status : read_back(t, n_rows, out);
