@@ -15,6 +15,7 @@
 #include <weft/grammar.h>
 #include <weft/session.h>
 #include <weft/adapter.h>
+#include <weft/embed.h>
 #include <weft/tensor.h>
 #include <weft/ops.h>
 

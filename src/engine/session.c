@@ -77,7 +77,12 @@ weft_status weft_session_create(weft_model *model, const weft_session_options *o
     status = check_options(&o);
     if (status)
         return status;
-    int32_t trained = weft_network_info(model->network).n_context;
+    weft_model_info info = weft_network_info(model->network);
+    if (info.is_encoder)
+        return weft_fail(WEFT_E_UNSUPPORTED,
+                         "%s is an encoder: it embeds texts (weft_embed) and generates none",
+                         info.architecture);
+    int32_t trained = info.n_context;
     int32_t n_context = o.n_context;
     if (n_context == 0)
         n_context = trained > 0 && trained < DEFAULT_CONTEXT ? trained : DEFAULT_CONTEXT;

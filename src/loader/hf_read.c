@@ -61,7 +61,10 @@ static weft_status read_small_files(const char *folder, bool need_config, weft_s
         if (status && (status != WEFT_E_NOT_FOUND || (i == 0 && need_config)))
             return status;
     }
-    weft_status status = weft_path_join(folder, "chat_template.jinja", path);
+    weft_status status = weft_hf_modules_read(folder, source);
+    if (status)
+        return status;
+    status = weft_path_join(folder, "chat_template.jinja", path);
     if (!status)
         status = read_template(path, source);
     if (status && status != WEFT_E_NOT_FOUND)

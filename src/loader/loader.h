@@ -21,7 +21,8 @@ typedef struct weft_source {
     size_t tokenizer_json_bytes;
     /* HF: tokenizer_config.json's and generation_config.json's members are in the metadata under
      * "tokenizer_config." and "generation_config."; chat_template.jinja as "chat_template". Members
-     * that are null are absent. __metadata__ of the weights' file is under "safetensors.". */
+     * that are null are absent. __metadata__ of the weights' file is under "safetensors."; what
+     * sentence-transformers adds, under "modules." and "pooling." (hf_modules.c). */
     struct weft_shard **shards; /* the mapped files; NULL in mode COPY */
     size_t n_shards, shards_room;
     uint64_t *offsets; /* of tensor i of `weights` as opened, in its file */

@@ -42,6 +42,9 @@ weft_status weft_hf_read(const char *folder, const char *only, weft_source *sour
  * dots, into the metadata under `prefix`. Absent files are WEFT_E_NOT_FOUND. */
 weft_status weft_hf_config_read(const char *path, const char *prefix, weft_source *source);
 
+/* modules.json of sentence-transformers and the settings of its pooling; absent ones are none. */
+weft_status weft_hf_modules_read(const char *folder, weft_source *source);
+
 /* Joins folder and name; WEFT_E_ARGUMENT when the path is too long. */
 weft_status weft_path_join(const char *folder, const char *name, char out[WEFT_PATH_ROOM]);
 

@@ -99,7 +99,8 @@ typedef enum weft_extent {
     WEFT_EXT_HEAD,     /* head_dim */
     WEFT_EXT_N_HEAD,   /* n_head */
     WEFT_EXT_ROT_HALF, /* n_rot / 2 */
-    WEFT_EXT_CONTEXT,  /* n_context */
+    WEFT_EXT_CONTEXT,  /* first_position + n_context: rows of learned positions */
+    WEFT_EXT_TYPES,    /* n_types */
     WEFT_EXT_EXPERTS,  /* n_expert */
     WEFT_EXT_FF_EXPERT,
     WEFT_EXT_FF_SHARED,
@@ -201,6 +202,7 @@ typedef struct weft_arch {
     weft_norm_kind norm;
     bool norm_plus_one[WEFT_SPELL_COUNT]; /* the file stores w, the norm multiplies by 1 + w */
     bool parallel;                        /* the default of WEFT_KEY_PARALLEL */
+    bool bidirectional;                   /* an encoder: every token sees all of its text */
     bool recurrent_only; /* neither attention nor feed-forward: a layer is its mixer */
     bool attn_gated;     /* q has a gate beside each head, whose sigmoid weighs the output */
     weft_activation activation;

@@ -140,7 +140,9 @@ int64_t weft_extent_of(const weft_hparams *h, weft_extent e) {
     case WEFT_EXT_ROT_HALF:
         return h->rope.n_rot / 2;
     case WEFT_EXT_CONTEXT:
-        return h->n_context;
+        return (int64_t)h->first_position + h->n_context;
+    case WEFT_EXT_TYPES:
+        return h->n_types;
     case WEFT_EXT_EXPERTS:
         return h->n_expert;
     case WEFT_EXT_FF_EXPERT:

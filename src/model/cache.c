@@ -17,10 +17,16 @@ static uint64_t blocks_of(const weft_cache_options *o) {
            (uint64_t)o->n_sequences - 1;
 }
 
+/* Layers whose rows lie apart. No layer of an encoder reads another's, and nothing is read after
+ * the step: all of them share the first one's. */
+static int32_t n_apart(const weft_network *network) {
+    return network->arch->bidirectional ? 1 : network->h.n_layer;
+}
+
 /* What the cache takes: rows of all blocks and slots of all sequences; saturates. */
 static uint64_t bytes_of(const weft_network *network, const weft_cache_options *o) {
     uint64_t positions = blocks_of(o) * WEFT_CACHE_BLOCK, row = 0, states = 0, total;
-    for (int32_t i = 0; i < network->h.n_layer; i++) {
+    for (int32_t i = 0; i < n_apart(network); i++) {
         weft_cache_layer layer = weft_network_keeps(network, i);
         row += weft_cache_layer_bytes(&layer, o->type);
         states += weft_cache_layer_state_bytes(&layer);
@@ -126,6 +132,11 @@ static weft_status place_layers(weft_cache *c, int64_t slot_floats) {
     weft_status st = WEFT_OK;
     for (int32_t i = 0; !st && i < c->n_layer; i++) {
         weft_cache_place *p = &c->places[i];
+        if (i >= n_apart(c->network)) {
+            p->k = weft_tensor_retain(c->places[0].k);
+            p->v = weft_tensor_retain(c->places[0].v);
+            continue;
+        }
         if (p->keeps.n_head_kv > 0)
             st = place_rows(c, &p->keeps, p->keeps.dim_k, &row_at, &p->k);
         if (!st && p->keeps.n_head_kv > 0 && p->keeps.dim_v > 0)
@@ -143,7 +154,8 @@ static weft_status create_storages(weft_cache *c) {
     for (int32_t i = 0; i < c->n_layer; i++) {
         weft_cache_layer *keeps = &c->places[i].keeps;
         *keeps = weft_network_keeps(c->network, i);
-        width += weft_cache_layer_width(keeps, c->type);
+        if (i < n_apart(c->network))
+            width += weft_cache_layer_width(keeps, c->type);
         slot_floats += (int64_t)(weft_cache_layer_state_bytes(keeps) / sizeof(float));
     }
     c->n_slots = slot_floats > 0 ? (int32_t)weft_cache_slots_for(c->n_sequences) : 0;

@@ -45,6 +45,10 @@ __attribute__((format(printf, 4, 5))) weft_status weft_config_fail(const weft_co
 weft_status weft_config_number(const weft_config *c, const char *name, double low, double high,
                                bool *present, double *out);
 
+/* An encoder's count of token types, for descriptions that have them, as their `read`. */
+weft_status weft_read_token_types(const weft_config *c, weft_hparams *h);
+/* How a model's hidden states become embeddings, if its file says so. */
+weft_status weft_hparams_read_pooling(const weft_config *c, weft_hparams *h);
 /* Fills what h says of a mixture of experts; the counts are read already. */
 weft_status weft_hparams_read_mixture(const weft_config *c, weft_hparams *h);
 /* Layers behind the last that predict further tokens, for descriptions that have such: they are

@@ -17,6 +17,7 @@ typedef struct exporting {
     weft_network gguf; /* the same with the file's description and spelling */
     weft_export_fn fn;
     void *ctx;
+    weft_weights *weights;   /* of what was read; takes tensors that are made */
     size_t done[MOST_RULES]; /* fields that were written, of the layer in work */
     size_t n_done;
 } exporting;
@@ -125,6 +126,20 @@ static void take_shape(const exporting *e, const weft_tensor_rule *rule, weft_ex
     out->dims[1] = shape.cols;
 }
 
+/* Learned positions without those before the first token's, which GGUF files leave out. */
+static weft_status cut_positions(const exporting *e, weft_exported *out) {
+    static const char made[] = "positions(made)";
+    const weft_hparams *h = &e->n->h;
+    weft_tensor *t = out->parts[0];
+    out->dims[0] = h->n_context;
+    if ((out->parts[0] = weft_weights_find(e->weights, made)))
+        return WEFT_OK;
+    weft_status st =
+        weft_tensor_create_part(&e->n->engine->allocator, t, (int64_t)h->first_position * h->n_embd,
+                                2, out->dims, NULL, &out->parts[0]);
+    return st ? st : weft_weights_take(e->weights, made, out->parts[0]);
+}
+
 static weft_status export_rule(exporting *e, const weft_tensor_rule *rules, size_t n_rules,
                                const weft_tensor_rule *rule, int32_t layer) {
     char name[WEFT_TENSOR_NAME];
@@ -151,6 +166,8 @@ static weft_status export_rule(exporting *e, const weft_tensor_rule *rules, size
     if (rule->flags & WEFT_RULE_NORM && e->gguf.arch->norm_plus_one[WEFT_SPELL_GGUF])
         out.plus = -1;
     weft_status st = find_turning(e, rule, layer, &out);
+    if (!st && layer < 0 && rule->field == WEFT_GLOBAL(positions) && e->n->h.first_position > 0)
+        st = cut_positions(e, &out);
     return st ? st : e->fn(e->ctx, &out);
 }
 
@@ -226,7 +243,7 @@ static weft_status export_scaling(exporting *e, weft_weights *weights) {
 
 weft_status weft_network_export(weft_network *network, weft_weights *weights, weft_export_fn fn,
                                 void *ctx) {
-    exporting e = {.n = network, .gguf = *network, .fn = fn, .ctx = ctx};
+    exporting e = {.n = network, .gguf = *network, .fn = fn, .ctx = ctx, .weights = weights};
     e.gguf.spelling = WEFT_SPELL_GGUF;
     e.gguf.arch = weft_network_exported_arch(network);
     weft_status st = export_rules(&e, -1);

@@ -229,6 +229,26 @@ static void put_rope(keys *k) {
         put_f32(k, "rope.scaling.yarn_beta_slow", r->beta_slow);
 }
 
+/* ---- Encoders ---- */
+
+/* "pooling_type" counts as hparams_encoder.c reads it. */
+static void put_pooling(keys *k) {
+    static const uint32_t types[] = {
+        [WEFT_POOLING_MEAN] = 1, [WEFT_POOLING_CLS] = 2, [WEFT_POOLING_LAST] = 3};
+    if (k->n->h.pooling != WEFT_POOLING_DEFAULT)
+        put_u32(k, "pooling_type", types[k->n->h.pooling]);
+}
+
+static void put_encoder(keys *k) {
+    static const char types[] = "tokenizer.ggml.token_type_count";
+    weft_value v = {.type = WEFT_VALUE_U32, .as.u = (uint64_t)k->n->h.n_types};
+    if (!k->arch->bidirectional)
+        return;
+    put_bool(k, "attention.causal", false);
+    if (!k->status && k->n->h.n_types > 0)
+        k->status = weft_metadata_put(k->out, types, sizeof types - 1, &v);
+}
+
 /* ---- Reading back ---- */
 
 static weft_status differs(const keys *k, const char *what) {
@@ -263,6 +283,8 @@ static weft_status compare(const keys *k, const weft_hparams *b) {
     if (a->n_head != b->n_head || a->n_head_kv != b->n_head_kv || a->head_dim != b->head_dim ||
         memcmp(&a->latent, &b->latent, sizeof a->latent) != 0)
         return differs(k, "heads");
+    if (a->n_types != b->n_types || a->pooling != b->pooling)
+        return differs(k, "types of tokens");
     if (memcmp(&a->rec, &b->rec, sizeof a->rec) != 0)
         return differs(k, "recurrence");
     if (a->norm != b->norm || !near((double)a->norm_eps, (double)b->norm_eps))
@@ -355,5 +377,7 @@ weft_status weft_network_export_keys(const weft_network *network, weft_metadata 
         put_u32(&k, "attention.value_length", network->h.latent.n_kv);
     }
     put_rope(&k);
+    put_pooling(&k);
+    put_encoder(&k);
     return k.status ? k.status : read_back(&k);
 }

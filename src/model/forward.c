@@ -1,4 +1,4 @@
-/* The forward pass of a decoder (Vaswani et al. 2017, in the forms of today): reads an
+/* The forward pass of decoders and encoders (Vaswani et al. 2017, in the forms of today): reads an
  * architecture's description through the layers it filled, and asks no model's name.
  *
  * The two halves of a layer alternate between the cache's two scratch arenas: each half reads what
@@ -30,7 +30,8 @@ static halfway mix(const weft_pass *p, weft_scope *s, int32_t i, weft_tensor *x)
         return (halfway){x, x};
     x = weft_pass_wanted(p, s, i, x);
     out = weft_pass_norm(p, s, out, l->attn_post_norm, NULL);
-    halfway half = {weft_add(s, x, scaled(s, out, h->residual_scale)), NULL};
+    weft_tensor *sum = weft_add(s, x, scaled(s, out, h->residual_scale));
+    halfway half = {weft_pass_norm(p, s, sum, l->attn_out_norm, l->attn_out_norm_bias), NULL};
     if (h->parallel)
         half.in = l->ffn_norm ? weft_pass_norm(p, s, x, l->ffn_norm, l->ffn_norm_bias)
                               : weft_pass_wanted(p, s, i, in);
@@ -46,23 +47,33 @@ static weft_tensor *feed(const weft_pass *p, weft_scope *s, int32_t i, halfway h
         in = weft_pass_norm(p, s, half.x, l->ffn_norm, l->ffn_norm_bias);
     weft_tensor *out = weft_feed_forward(p, s, i, in);
     out = weft_pass_norm(p, s, out, l->ffn_post_norm, NULL);
-    return weft_add(s, half.x, scaled(s, out, p->n->h.residual_scale));
+    weft_tensor *sum = weft_add(s, half.x, scaled(s, out, p->n->h.residual_scale));
+    return weft_pass_norm(p, s, sum, l->ffn_out_norm, l->ffn_out_norm_bias);
 }
 
 static weft_tensor *embed(const weft_pass *p, weft_scope *s) {
-    int64_t dims[1] = {(int64_t)p->step->n};
+    const weft_globals *g = &p->n->globals;
+    int64_t dims[1] = {(int64_t)p->step->n}, one[1] = {1};
     weft_tensor *ids =
         weft_from_data(s, WEFT_I32, 1, dims, p->step->tokens, p->step->n * sizeof *p->step->tokens);
-    weft_tensor *x = weft_embedding(s, p->n->globals.embedding, ids); /* [T, n_embd] */
+    weft_tensor *x = weft_embedding(s, g->embedding, ids); /* [T, n_embd] */
     x = scaled(s, x, p->n->h.embd_scale);
-    if (p->n->globals.positions)
-        x = weft_add(s, x, weft_embedding(s, p->n->globals.positions, p->positions));
-    return x;
+    if (g->token_types) { /* of one text alone: all of type 0 */
+        int64_t all[2] = {dims[0], p->n->h.n_embd};
+        weft_tensor *type = weft_embedding(s, g->token_types, weft_zeros(s, WEFT_I32, 1, one));
+        x = weft_add(s, x, weft_tensor_expand(s, type, 2, all));
+    }
+    if (g->positions)
+        x = weft_add(s, x, weft_embedding(s, g->positions, p->positions));
+    return weft_pass_norm(p, s, x, g->embedding_norm, g->embedding_norm_bias);
 }
 
 static weft_tensor *unembed(const weft_pass *p, weft_scope *s, weft_tensor *x) {
     const weft_globals *g = &p->n->globals;
+    weft_tensor *last = x;
     x = weft_pass_norm(p, s, x, g->output_norm, g->output_norm_bias);
+    if (p->step->hidden) /* what was not normed lies in an arena that the next step uses again */
+        return x == last ? weft_tensor_copy(s, x) : x;
     weft_tensor *logits = scaled(s, weft_linear(s, x, g->output, g->output_bias),
                                  p->n->h.logit_scale); /* [rows wanted, n_vocab] */
     return p->n->h.final_softcap > 0 ? weft_softcap(s, logits, p->n->h.final_softcap) : logits;
@@ -74,7 +85,7 @@ static weft_status failed(const weft_scope *s) {
 }
 
 weft_status weft_pass_run(const weft_pass *p, weft_scope *scope, const atomic_bool *cancel,
-                          weft_tensor **logits) {
+                          weft_tensor **out) {
     weft_scope *a = p->cache->scratch[0], *b = p->cache->scratch[1];
     const weft_engine *engine = p->n->engine;
     weft_scope_set_tap(a, weft_scope_tap(scope));
@@ -100,6 +111,6 @@ weft_status weft_pass_run(const weft_pass *p, weft_scope *scope, const atomic_bo
     if (st)
         return st;
     weft_profile_mark(engine, "output", -1);
-    *logits = unembed(p, scope, x);
+    *out = unembed(p, scope, x);
     return failed(scope);
 }

@@ -101,11 +101,9 @@ static weft_status read_activation(const weft_config *c, weft_hparams *h) {
     static const struct {
         const char *name;
         weft_activation activation;
-    } table[] = {{"silu", WEFT_ACT_SILU},
-                 {"swish", WEFT_ACT_SILU},
-                 {"gelu", WEFT_ACT_GELU_ERF},
-                 {"gelu_new", WEFT_ACT_GELU_TANH},
-                 {"gelu_pytorch_tanh", WEFT_ACT_GELU_TANH},
+    } table[] = {{"silu", WEFT_ACT_SILU},          {"swish", WEFT_ACT_SILU},
+                 {"swiglu", WEFT_ACT_SILU},        {"gelu", WEFT_ACT_GELU_ERF},
+                 {"gelu_new", WEFT_ACT_GELU_TANH}, {"gelu_pytorch_tanh", WEFT_ACT_GELU_TANH},
                  {"relu", WEFT_ACT_RELU}};
     const char *text;
     weft_status st = weft_config_string(c, WEFT_KEY_ACTIVATION, &text);
@@ -188,17 +186,21 @@ static weft_status read_window(const weft_config *c, weft_hparams *h) {
                            &h->first_window_layer);
 }
 
-/* A GGUF file of an encoder: its tokens see what follows them. */
-static weft_status refuse_two_ways(const weft_config *c) {
+/* A GGUF file whose tokens see what follows them where those of its architecture do not, or the
+ * other way round. */
+static weft_status refuse_other_ways(const weft_config *c) {
     char name[WEFT_CONFIG_NAME];
-    bool causal = true;
+    bool causal = !c->arch->bidirectional;
     snprintf(name, sizeof name, "%s.attention.causal", c->arch->name);
     weft_status st = weft_metadata_bool(c->metadata, name, &causal);
     if (st && st != WEFT_E_NOT_FOUND)
         return st;
-    return causal ? WEFT_OK
-                  : weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
-                                     "attention to later tokens is not supported");
+    return causal == !c->arch->bidirectional
+               ? WEFT_OK
+               : weft_config_fail(c, WEFT_E_UNSUPPORTED, name, "%s is not supported for %s",
+                                  causal ? "attention to earlier tokens only"
+                                         : "attention to later tokens",
+                                  c->arch->name);
 }
 
 /* Options that would change the result and are not implemented. */
@@ -211,7 +213,7 @@ static weft_status refuse_options(const weft_config *c) {
         return weft_config_fail(c, WEFT_E_UNSUPPORTED, "use_bidirectional_attention",
                                 "is not supported");
     if (c->spelling == WEFT_SPELL_GGUF)
-        return refuse_two_ways(c);
+        return refuse_other_ways(c);
     for (size_t i = 0; c->arch->refused && c->arch->refused[i]; i++) {
         bool on = false;
         st = weft_metadata_bool(c->metadata, c->arch->refused[i], &on);
@@ -251,7 +253,7 @@ weft_status weft_hparams_read(const weft_metadata *metadata, const weft_arch *ar
         (st = weft_config_bool(&c, WEFT_KEY_TIED, &out->tied)) ||
         (st = weft_config_bool(&c, WEFT_KEY_ATTN_BIAS, &out->attn_bias)) ||
         (st = weft_config_bool(&c, WEFT_KEY_MLP_BIAS, &out->mlp_bias)) ||
-        (st = weft_hparams_read_mixture(&c, out)))
+        (st = weft_hparams_read_mixture(&c, out)) || (st = weft_hparams_read_pooling(&c, out)))
         return st;
     if (!arch->no_rope && (st = weft_hparams_read_rope(&c, out)))
         return st;

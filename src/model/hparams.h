@@ -7,6 +7,7 @@
 #include "model/rope.h"
 #include "tensor/experts.h"
 #include "tensor/nn.h"
+#include <weft/embed.h>
 
 struct weft_arch;
 struct weft_layer;
@@ -37,8 +38,11 @@ typedef struct weft_latent {
 
 typedef struct weft_hparams {
     int32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim;
-    int32_t n_vocab;   /* 0: not stated */
-    int32_t n_context; /* the longest the model was trained for */
+    int32_t n_vocab;        /* 0: not stated */
+    int32_t n_context;      /* the longest the model was trained for */
+    int32_t first_position; /* row of the learned positions that the first token has */
+    int32_t n_types;        /* of tokens; 0: none */
+    weft_pooling pooling;   /* of embeddings, as the file says; DEFAULT: it does not */
     weft_norm_kind norm;
     float norm_eps;
     weft_activation activation;

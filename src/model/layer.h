@@ -39,6 +39,8 @@ typedef struct weft_layer {
     weft_tensor *attn_out;       /* [n_embd, n_head * head_dim] */
     weft_tensor *attn_out_bias;  /* [n_embd] */
     weft_tensor *attn_post_norm; /* [n_embd], before the residual is added */
+    weft_tensor *attn_out_norm;  /* [n_embd], after it (post-norm, Vaswani et al. 2017) */
+    weft_tensor *attn_out_norm_bias; /* [n_embd] */
 
     /* Latent attention: of n_head matrices each. */
     weft_tensor *attn_q_a;       /* [n_q, n_embd]; NULL: attn_q */
@@ -66,15 +68,17 @@ typedef struct weft_layer {
     weft_tensor *rec_out;       /* [n_embd, n_inner] */
     weft_tensor *rec_out_bias;  /* [n_embd] */
 
-    weft_tensor *ffn_norm;      /* [n_embd] */
-    weft_tensor *ffn_norm_bias; /* [n_embd] */
-    weft_tensor *ffn_gate;      /* [n_ff, n_embd]; NULL: a network without a gate */
-    weft_tensor *ffn_up;        /* [n_ff, n_embd]; NULL: the layer has no such network */
-    weft_tensor *ffn_down;      /* [n_embd, n_ff] */
-    weft_tensor *ffn_gate_bias; /* [n_ff] */
-    weft_tensor *ffn_up_bias;   /* [n_ff] */
-    weft_tensor *ffn_down_bias; /* [n_embd] */
-    weft_tensor *ffn_post_norm; /* [n_embd], before the residual is added */
+    weft_tensor *ffn_norm;          /* [n_embd] */
+    weft_tensor *ffn_norm_bias;     /* [n_embd] */
+    weft_tensor *ffn_gate;          /* [n_ff, n_embd]; NULL: a network without a gate */
+    weft_tensor *ffn_up;            /* [n_ff, n_embd]; NULL: the layer has no such network */
+    weft_tensor *ffn_down;          /* [n_embd, n_ff] */
+    weft_tensor *ffn_gate_bias;     /* [n_ff] */
+    weft_tensor *ffn_up_bias;       /* [n_ff] */
+    weft_tensor *ffn_down_bias;     /* [n_embd] */
+    weft_tensor *ffn_post_norm;     /* [n_embd], before the residual is added */
+    weft_tensor *ffn_out_norm;      /* [n_embd], after it */
+    weft_tensor *ffn_out_norm_bias; /* [n_embd] */
 
     /* A mixture: stacks are [n_expert, rows, columns] as in a file, or packed, each expert's rows
      * rounded up to whole panels. */
@@ -95,13 +99,16 @@ typedef struct weft_layer {
 
 /* What stands outside of the layers. */
 typedef struct weft_globals {
-    weft_tensor *embedding;          /* [n_vocab, n_embd] */
-    weft_tensor *positions;          /* [n_context, n_embd]: learned positions, added */
-    weft_tensor *output_norm;        /* [n_embd] */
-    weft_tensor *output_norm_bias;   /* [n_embd] */
-    weft_tensor *output;             /* [n_vocab, n_embd]; the embedding where tied */
-    weft_tensor *output_bias;        /* [n_vocab] */
-    weft_tensor *rope_factors;       /* [n_rot / 2]: divisors of the rope's frequencies */
+    weft_tensor *embedding;   /* [n_vocab, n_embd] */
+    weft_tensor *token_types; /* [n_types, n_embd]: row 0 is added to every token */
+    weft_tensor *positions;   /* [first_position + n_context, n_embd]: learned positions, added */
+    weft_tensor *embedding_norm;      /* [n_embd]: of all three together */
+    weft_tensor *embedding_norm_bias; /* [n_embd] */
+    weft_tensor *output_norm;         /* [n_embd] */
+    weft_tensor *output_norm_bias;    /* [n_embd] */
+    weft_tensor *output;       /* [n_vocab, n_embd]; the embedding where tied; NULL: no logits */
+    weft_tensor *output_bias;  /* [n_vocab] */
+    weft_tensor *rope_factors; /* [n_rot / 2]: divisors of the rope's frequencies */
     weft_tensor *rope_factors_short; /* [n_rot / 2]: longrope, sequences within n_original */
     weft_tensor *rope_factors_long;  /* [n_rot / 2]: longrope, longer sequences */
 } weft_globals;

@@ -61,6 +61,8 @@ static uint64_t mix(uint64_t hash, const void *data, size_t n_bytes) {
 
 static uint64_t mix_tensor(uint64_t hash, weft_tensor *t) {
     const void *data;
+    if (!t)
+        return hash;
     size_t room = weft_tensor_storage_bytes(t);
     size_t offset =
         (size_t)t->offset / weft_dtype_block(t->dtype) * weft_dtype_block_bytes(t->dtype);
@@ -82,8 +84,7 @@ static void take_fingerprint(weft_network *n) {
     hash = mix_tensor(hash, n->globals.embedding);
     hash = mix_tensor(hash, n->globals.output_norm);
     for (int32_t i = 0; i<h->n_layer; i += h->n_layer> 4 ? h->n_layer / 4 : 1)
-        if (n->layers[i].attn_k)
-            hash = mix_tensor(hash, n->layers[i].attn_k);
+        hash = mix_tensor(hash, n->layers[i].attn_k);
     n->fingerprint = hash;
 }
 
@@ -174,13 +175,20 @@ weft_model_info weft_network_info(const weft_network *network) {
                              .n_head = h->n_head,
                              .n_head_kv = h->n_head_kv,
                              .n_vocab = h->n_vocab,
-                             .n_context = h->n_context};
+                             .n_context = h->n_context,
+                             .is_encoder = network->arch->bidirectional};
 }
 
 static weft_cache_layer keeps_of(const weft_hparams *h, const weft_layer *layer) {
     weft_cache_layer keeps = {0};
     layer->mixer->keeps(h, &keeps);
     return keeps;
+}
+
+weft_pooling weft_network_pooling(const weft_network *network) {
+    if (network->h.pooling != WEFT_POOLING_DEFAULT)
+        return network->h.pooling;
+    return network->arch->bidirectional ? WEFT_POOLING_MEAN : WEFT_POOLING_LAST;
 }
 
 weft_cache_layer weft_network_keeps(const weft_network *network, int32_t layer) {
@@ -202,7 +210,8 @@ static void add_cache_bytes(const weft_hparams *h, const weft_layer *layer, int3
 uint64_t weft_network_cache_bytes(const weft_network *network, int32_t n_positions,
                                   weft_dtype cache_type) {
     uint64_t bytes = 0;
-    for (int32_t i = 0; n_positions > 0 && i < network->h.n_layer; i++)
+    int32_t n = network->arch->bidirectional ? 1 : network->h.n_layer; /* see cache.c */
+    for (int32_t i = 0; n_positions > 0 && i < n; i++)
         add_cache_bytes(&network->h, &network->layers[i], n_positions, cache_type, &bytes);
     return bytes;
 }
@@ -219,7 +228,7 @@ bool weft_network_estimate(const weft_metadata *metadata, bool hugging_face, int
         n_positions = h.n_context < 4096 ? h.n_context : 4096;
     *n_context_train = h.n_context;
     *bytes = 0;
-    for (int32_t i = 0; i < h.n_layer; i++) {
+    for (int32_t i = 0; i < (arch->bidirectional ? 1 : h.n_layer); i++) {
         weft_layer layer = {0};
         if (weft_hparams_layer(metadata, arch, (int)spelling, &h, i, &layer))
             return false;

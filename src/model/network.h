@@ -6,6 +6,7 @@
 #include "base/metadata.h"
 #include "model/cache_layer.h"
 #include "tensor/weights.h"
+#include <weft/embed.h>
 #include <weft/model.h>
 
 typedef struct weft_network weft_network;
@@ -33,6 +34,8 @@ void weft_network_destroy(weft_network **network);
 
 /* Everything but the weights themselves; strings borrowed from the network. */
 weft_model_info weft_network_info(const weft_network *network);
+/* How its hidden states become embeddings where the caller does not say: never DEFAULT. */
+weft_pooling weft_network_pooling(const weft_network *network);
 /* What layer `layer` keeps of the past. */
 weft_cache_layer weft_network_keeps(const weft_network *network, int32_t layer);
 /* Bytes that a cache of one sequence, `n_positions` and type `cache_type` takes; saturates at

@@ -23,7 +23,7 @@ void weft_pass_append(const weft_pass *p, weft_scope *s, int32_t layer, weft_ten
         int32_t sequence = p->step->sequences[first];
         for (end = first + 1; end < p->step->n && p->step->sequences[end] == sequence;)
             end++;
-        weft_cache_append(p->cache, s, layer, sequence, p->rows[first].position,
+        weft_cache_append(p->cache, s, layer, sequence, weft_cache_length(p->cache, sequence),
                           weft_tensor_narrow(s, k, 0, first, end - first),
                           v ? weft_tensor_narrow(s, v, 0, first, end - first) : NULL);
     }

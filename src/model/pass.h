@@ -14,12 +14,12 @@ typedef struct weft_pass {
     const weft_network *n;
     weft_cache *cache;
     const weft_step *step;
-    weft_attn_row *rows;              /* [T]: each row's sequence and position */
+    weft_attn_row *rows;              /* [T]: each row's sequence and the last position it sees */
     weft_tensor *positions;           /* [T] i32 */
     weft_tensor *row_ids;             /* [T] i32: 0, 1, … into the rope rows */
     weft_tensor *cosines[WEFT_ROPES]; /* [T, n_rot / 2] f32 */
     weft_tensor *sines[WEFT_ROPES];
-    weft_tensor *wanted;  /* [rows wanted] i32; NULL: no row's logits are wanted */
+    weft_tensor *wanted;  /* [rows wanted] i32; NULL: no row's output is wanted */
     weft_state_run *runs; /* [n_runs]: each sequence's rows and the state before them */
     size_t n_runs;
 } weft_pass;
@@ -43,7 +43,7 @@ extern const weft_mixer weft_mixer_delta_net;  /* mixers/delta_net.c */
 extern const weft_mixer weft_mixer_mamba;      /* mixers/mamba.c */
 extern const weft_mixer weft_mixer_mamba2;
 
-/* Whether the layer is the last one and no logits are wanted: its part of the cache is what the
+/* Whether the layer is the last one and no rows are wanted: its part of the cache is what the
  * step was for. */
 bool weft_pass_ends(const weft_pass *p, int32_t layer);
 /* Rows that go on after this layer: all of x [T, …], or in the last layer those wanted. */
@@ -60,8 +60,8 @@ void weft_pass_append(const weft_pass *p, weft_scope *s, int32_t layer, weft_ten
 /* in [T, n_embd], normed: the layer's dense network or mixture of experts, [T, n_embd]. */
 weft_tensor *weft_feed_forward(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *in);
 
-/* Embedding, layers, output: *logits [rows wanted, n_vocab] in `scope`, NULL where none are. */
+/* Embedding, layers, output: what weft_forward gives, in `scope`; NULL where no rows are wanted. */
 weft_status weft_pass_run(const weft_pass *p, weft_scope *scope, const atomic_bool *cancel,
-                          weft_tensor **logits);
+                          weft_tensor **out);
 
 #endif

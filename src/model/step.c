@@ -49,6 +49,14 @@ static bool find_runs(weft_pass *p, weft_scope *scope) {
     return p->runs != NULL;
 }
 
+/* In an encoder every row sees what its text's last one does. */
+static void see_whole_texts(weft_pass *p) {
+    const weft_step *step = p->step;
+    for (size_t i = step->n - 1; i-- > 0;)
+        if (step->sequences[i] == step->sequences[i + 1])
+            p->rows[i].position = p->rows[i + 1].position;
+}
+
 /* Places and rope rows of the step's rows, in the caller's arena. */
 static weft_status prepare(weft_pass *p, weft_scope *scope) {
     const weft_network *n = p->n;
@@ -65,8 +73,10 @@ static weft_status prepare(weft_pass *p, weft_scope *scope) {
         p->rows[i].blocks = weft_cache_blocks(p->cache, sequence);
         p->rows[i].position =
             first ? weft_cache_length(p->cache, sequence) : p->rows[i - 1].position + 1;
-        ids[i] = p->rows[i].position;
+        ids[i] = p->rows[i].position + n->h.first_position;
     }
+    if (n->arch->bidirectional)
+        see_whole_texts(p);
     if (weft_cache_has_states(p->cache) && !find_runs(p, scope))
         return failed(scope);
     int64_t n_rows[1] = {(int64_t)step->n};
@@ -92,6 +102,18 @@ static weft_status prepare(weft_pass *p, weft_scope *scope) {
     return failed(scope);
 }
 
+/* An encoder's texts are whole, and it has no output but its hidden states. */
+static weft_status check_encoder(const weft_network *n, const weft_cache *cache,
+                                 const weft_step *step) {
+    if (!step->hidden)
+        return weft_fail(WEFT_E_UNSUPPORTED, "%s is an encoder: it gives no logits", n->arch->name);
+    for (size_t i = 0; i < step->n; i++)
+        if (weft_cache_length(cache, step->sequences[i]) > 0)
+            return weft_fail(WEFT_E_ARGUMENT, "%s is an encoder: a text must be evaluated whole",
+                             n->arch->name);
+    return WEFT_OK;
+}
+
 static weft_status check(const weft_network *network, const weft_cache *cache,
                          const weft_scope *scope, const weft_step *step) {
     if (!network || !cache || !scope || !step || !step->tokens || !step->sequences)
@@ -105,12 +127,14 @@ static weft_status check(const weft_network *network, const weft_cache *cache,
     weft_status st = weft_engine_alive(network->engine);
     if (st || (st = failed(scope)))
         return st;
+    if (network->arch->bidirectional && (st = check_encoder(network, cache, step)))
+        return st;
     return check_tokens(network, step);
 }
 
 weft_status weft_forward(const weft_network *network, weft_cache *cache, weft_scope *scope,
-                         const weft_step *step, const atomic_bool *cancel, weft_tensor **logits) {
-    *logits = NULL;
+                         const weft_step *step, const atomic_bool *cancel, weft_tensor **out) {
+    *out = NULL;
     weft_status st = check(network, cache, scope, step);
     if (st)
         return st;
@@ -123,10 +147,10 @@ weft_status weft_forward(const weft_network *network, weft_cache *cache, weft_sc
     weft_timing timing = weft_timing_begin(network->engine, "step", NULL, 0);
     weft_fpenv saved = weft_fpenv_enter();
     if (!(st = reserve(cache, step)) && !(st = prepare(&p, scope)))
-        st = weft_pass_run(&p, scope, cancel, logits);
+        st = weft_pass_run(&p, scope, cancel, out);
     if (st) {
         weft_cache_rollback(cache);
-        *logits = NULL;
+        *out = NULL;
     } else {
         weft_cache_commit(cache);
     }

@@ -37,7 +37,8 @@ weft_tensor *weft_softcap(weft_scope *s, weft_tensor *x, float cap);
 /* One query row's place in the cache. */
 typedef struct weft_attn_row {
     const int32_t *blocks; /* its sequence's block list, in order of position */
-    int32_t position;      /* its own position: keys 0 … position may be visible */
+    int32_t position;      /* keys 0 … position may be visible: its own, or in an encoder its
+                              text's last */
 } weft_attn_row;
 
 typedef struct weft_attn_params {

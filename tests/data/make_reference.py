@@ -61,6 +61,12 @@ MODELS = {
         num_attention_heads=4, num_key_value_heads=2, conv_L_cache=3, num_dense_layers=1,
         num_experts=8, num_experts_per_tok=3, layer_types=["conv", "full_attention", "conv"],
         max_position_embeddings=256), 0.1),
+    "roberta": ("RobertaModel", "RobertaConfig", dict(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=66, type_vocab_size=1, pad_token_id=1), 0.3),
+    "nomic-bert": ("NomicBertModel", "NomicBertConfig", dict(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=64, type_vocab_size=2), 0.3),
     "granite-hybrid": ("GraniteMoeHybridForCausalLM", "GraniteMoeHybridConfig", dict(
         hidden_size=32, intermediate_size=16, shared_intermediate_size=24, num_hidden_layers=3,
         num_attention_heads=4, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2,
@@ -80,13 +86,13 @@ MODELS = {
 def make_model(class_name, config_name, arguments, std, seed):
     torch.manual_seed(seed)
     common = {} if "text_config" in arguments else COMMON
-    config = getattr(transformers, config_name)(**common, **arguments)
+    config = getattr(transformers, config_name)(**{**common, **arguments})
     model = getattr(transformers, class_name)(config).float().eval()
     with torch.no_grad():
         for name, p in model.named_parameters():
             if p.dim() > 1 and "A_log" not in name:
                 p.normal_(0, std if p.dim() < 3 else 0.4)
-            elif "norm" in name:
+            elif "norm" in name.lower():
                 p.add_(torch.randn_like(p) * 0.1)
             elif name.endswith("bias"):
                 p.normal_(0, 0.5)
@@ -117,6 +123,14 @@ def reference(model, ids):
         more.append(int(logits.argmax()))
     r["greedy"] = {"tokens": more[len(ids):], "final_logits": logits.tolist()}
     return r, min(margins)
+
+
+def encoder_reference(model, ids):
+    """Of the last hidden states [T, n_embd]: what each pooling gives, and their lengths."""
+    with torch.no_grad():
+        hidden = model(torch.tensor([ids])).last_hidden_state[0].double()
+    return {"tokens": ids, "mean": hidden.mean(0).tolist(), "cls": hidden[0].tolist(),
+            "last": hidden[-1].tolist(), "hidden_norms": hidden.norm(dim=-1).tolist()}
 
 
 # ---- GGUF, for architectures whose folders alone transformers knows ----
@@ -237,9 +251,13 @@ GGUF = {"mamba": mamba_gguf, "deepseek-v2-lite": deepseek_gguf}
 
 def write(name):
     class_name, config_name, arguments, std = MODELS[name]
+    encoder = class_name.endswith("Model")
     # The least margin of a greedy choice is far above any rounding.
     for seed in range(1, 100):
         model = make_model(class_name, config_name, arguments, std, seed)
+        if encoder:
+            results = [(encoder_reference(model, ids), 0) for ids in PROMPTS]
+            break
         results = [reference(model, ids) for ids in PROMPTS]
         if min(margin for _, margin in results) > 5e-3:
             break
@@ -252,7 +270,7 @@ def write(name):
     if name in GGUF:
         GGUF[name](model, os.path.join(folder, name + "-f32.gguf"))
     with open(os.path.join(folder, "reference.json"), "w") as f:
-        json.dump({"name": name, "kind": "causal-lm", "class": class_name, "seed": seed,
+        json.dump({"name": name, "kind": "encoder" if encoder else "causal-lm", "class": class_name, "seed": seed,
                    "transformers": transformers.__version__, "torch": torch.__version__,
                    "vocab_size": VOCAB, "prompts": [r for r, _ in results]}, f)
         f.write("\n")

@@ -222,7 +222,7 @@ static weft_status open_and_step(const char *path, counter *count, long fail_in,
         st = weft_cache_sequence_create(cache, &sequence);
     if (!st)
         st = weft_scope_create(engine, WEFT_SCOPE_ARENA, &scope);
-    weft_step step = {tokens, sequences, NULL, 3};
+    weft_step step = {tokens, sequences, NULL, 3, false};
     if (!st)
         st = weft_forward(network, cache, scope, &step, NULL, &logits);
     count->fail_in = -1;

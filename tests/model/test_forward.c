@@ -320,7 +320,7 @@ static void test_several_sequences_in_one_step(void **state) {
         sequences[i] = i < 7 ? c : b;
         wants[i] = i % 2 == 0;
     }
-    weft_step step = {ids, sequences, wants, 17};
+    weft_step step = {ids, sequences, wants, 17, false};
     weft_tensor *logits;
     assert_weft_ok(weft_scope_reset(scope));
     assert_weft_ok(weft_forward(t.network, cache, scope, &step, NULL, &logits));
@@ -351,11 +351,11 @@ static void test_only_wanted_rows_give_logits(void **state) {
     int32_t s = new_sequence(cache);
     feed(&t, cache, scope, s, 0, 20, 20, whole);
     assert_weft_ok(weft_cache_truncate(cache, s, 0, NULL));
-    weft_step step = {tokens, sequences, none, 19};
+    weft_step step = {tokens, sequences, none, 19, false};
     assert_weft_ok(weft_forward(t.network, cache, scope, &step, NULL, &logits));
     assert_null(logits);
     assert_weft_ok(weft_scope_reset(scope));
-    step = (weft_step){tokens + 19, sequences, NULL, 1};
+    step = (weft_step){tokens + 19, sequences, NULL, 1, false};
     assert_weft_ok(weft_forward(t.network, cache, scope, &step, NULL, &logits));
     assert_weft_ok(weft_tensor_read(logits, other + 19 * TINY_VOCAB, TINY_VOCAB * sizeof(float)));
     same_bits("after rows without logits", "llama", 19, 20);
@@ -382,7 +382,7 @@ static void test_wrong_steps_change_nothing(void **state) {
     assert_int_equal(weft_cache_room(cache, s), 28);
     assert_weft_fails(tiny_step(t.network, cache, scope, s, tokens, 29, other), WEFT_E_CACHE_FULL);
     assert_weft_fails(tiny_step(t.network, cache, scope, s, tokens, 200, other), WEFT_E_CACHE_FULL);
-    weft_step step = {tokens, sequences, NULL, 3};
+    weft_step step = {tokens, sequences, NULL, 3, false};
     weft_tensor *logits;
     atomic_bool cancel = true;
     assert_weft_ok(weft_scope_reset(scope));

@@ -161,7 +161,7 @@ static void test_batches(void **state) {
             sequences[j] = j < 10 ? b : a;
             wants[j] = true;
         }
-        weft_step step = {rows, sequences, wants, 50};
+        weft_step step = {rows, sequences, wants, 50, false};
         weft_tensor *logits;
         assert_weft_ok(weft_scope_reset(r.scope));
         assert_weft_ok(weft_forward(r.net.network, r.cache, r.scope, &step, NULL, &logits));
@@ -227,7 +227,7 @@ static void test_a_step_that_fails_changes_nothing(void **state) {
     int32_t sequences[20];
     for (int i = 0; i < 20; i++)
         sequences[i] = a;
-    weft_step step = {tokens, sequences, NULL, 20};
+    weft_step step = {tokens, sequences, NULL, 20, false};
     weft_tensor *logits;
     for (int i = 0; i < 40; i++) { /* more often than there are slots */
         assert_weft_ok(weft_scope_reset(r.scope));

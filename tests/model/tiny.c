@@ -249,7 +249,7 @@ weft_status tiny_step(const weft_network *network, weft_cache *cache, weft_scope
         sequences[i] = sequence;
         wants[i] = true;
     }
-    weft_step step = {tokens, sequences, wants, n};
+    weft_step step = {tokens, sequences, wants, n, false};
     assert_weft_ok(weft_scope_reset(scope));
     weft_status st = weft_forward(network, cache, scope, &step, NULL, &logits);
     if (st)

@@ -42,7 +42,10 @@
     X(weft_arch_mamba2)                                                                            \
     X(weft_arch_qwen3next)                                                                         \
     X(weft_arch_qwen35)                                                                            \
-    X(weft_arch_qwen35moe)
+    X(weft_arch_qwen35moe)                                                                         \
+    X(weft_arch_bert)                                                                              \
+    X(weft_arch_roberta)                                                                           \
+    X(weft_arch_nomic_bert)
 /* clang-format on */
 
 #define WEFT_DECLARE_ARCH(name) extern const weft_arch name;
