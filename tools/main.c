@@ -26,6 +26,7 @@ static const command commands[] = {
     {"split", tool_split},
     {"merge", tool_merge},
     {"merge-lora", tool_merge_lora},
+    {"embed", tool_embed},
     {"tokenize", tool_tokenize},
     {"detokenize", tool_detokenize},
     {"template", tool_template},
@@ -37,6 +38,7 @@ static const char help[] =
     "Usage: weft COMMAND [options]\n"
     "  run         generate text from a prompt\n"
     "  chat        talk with a model\n"
+    "  embed       a vector for each text, or how alike texts are\n"
     "  bench       measure how fast a model runs here\n"
     "  inspect     show or check a model file\n"
     "  quantize    write a model in fewer bits (also: imatrix)\n"

@@ -134,6 +134,7 @@ int tool_open_tokenizer(weft_engine *engine, const char *path_or_name, const cha
 /* ---- The subcommands ---- */
 int tool_run(int argc, char **argv);
 int tool_chat(int argc, char **argv);
+int tool_embed(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_perplexity(int argc, char **argv);
 int tool_logits(int argc, char **argv);

@@ -2,7 +2,7 @@
 # The command line as such: help, version, exit statuses, error lines, models by name.
 . "$(dirname "$0")/lib.sh"
 tiny m
-commands="run bench inspect tokenize detokenize perplexity logits"
+commands="run embed bench inspect tokenize detokenize perplexity logits"
 
 for command in $commands; do
     call 0 "$command" --help
