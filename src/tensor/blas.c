@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <string.h>
 
 #ifdef WEFT_HAVE_OPENBLAS
 #include <cblas.h>
@@ -34,6 +35,16 @@ bool weft_blas_takes(int64_t rows, int64_t cols, int64_t row, int64_t col) {
 
 #ifdef WEFT_HAVE_OPENBLAS
 
+/* y [rows] = matrix [rows, k] times x, whose elements lie `step` apart; `turned`: the matrix lies
+ * as [k, rows]. The library reads y even where its factor is 0. */
+static void times_vector(int64_t rows, int64_t k, const float *matrix, int64_t ld, bool turned,
+                         const float *x, int64_t step, float *y) {
+    memset(y, 0, (size_t)rows * sizeof *y);
+    cblas_sgemv(CblasRowMajor, turned ? CblasTrans : CblasNoTrans, (blasint)(turned ? k : rows),
+                (blasint)(turned ? rows : k), 1.0f, matrix, (blasint)ld, x,
+                (blasint)(k == 1 ? 1 : step), 0.0f, y, 1);
+}
+
 bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft_blas_factor b,
                        float *y) {
     int64_t lda, ldb;
@@ -41,6 +52,14 @@ bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft
     if (m > INT_MAX || n > INT_MAX || k > INT_MAX || !leading(m, k, a.row, a.col, &lda, &ta) ||
         !leading(k, n, b.row, b.col, &ldb, &tb))
         return false;
+    if (n == 1 && b.row <= INT_MAX) {
+        times_vector(m, k, a.data, lda, ta, b.data, b.row, y);
+        return true;
+    }
+    if (m == 1 && a.col <= INT_MAX) {
+        times_vector(n, k, b.data, ldb, !tb, a.data, a.col, y);
+        return true;
+    }
     cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
                 (blasint)m, (blasint)n, (blasint)k, 1.0f, a.data, (blasint)lda, b.data,
                 (blasint)ldb, 0.0f, y, (blasint)n);
