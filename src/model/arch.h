@@ -19,11 +19,15 @@ typedef enum weft_key {
     WEFT_KEY_N_HEAD_KV,
     WEFT_KEY_HEAD_DIM,
     WEFT_KEY_HEAD_DIM_V,
+    WEFT_KEY_HEAD_DIM_LOCAL, /* of window layers, where they differ */
+    WEFT_KEY_HEAD_DIM_V_LOCAL,
+    WEFT_KEY_N_HEAD_KV_GLOBAL, /* of layers that see everything */
     WEFT_KEY_N_CONTEXT,
     WEFT_KEY_N_VOCAB,
     WEFT_KEY_NORM_EPS,       /* of RMS norms */
     WEFT_KEY_LAYER_NORM_EPS, /* of layer norms */
     WEFT_KEY_N_ROT,
+    WEFT_KEY_N_ROT_LOCAL,     /* of window layers */
     WEFT_KEY_ROT_FACTOR,      /* share of head_dim that turns */
     WEFT_KEY_ROPE_BASE,       /* of layers that see everything */
     WEFT_KEY_ROPE_BASE_LOCAL, /* of window layers */
@@ -75,7 +79,11 @@ typedef enum weft_key {
     WEFT_KEY_LATENT_PLAIN, /* elements of a head that do not turn */
     WEFT_KEY_LATENT_ROT,
     WEFT_KEY_LATENT_V,
-    WEFT_KEY_N_EXTRA, /* layers after the last that only serve to guess tokens */
+    WEFT_KEY_N_SHARING,    /* so many last layers see the K and V of earlier ones */
+    WEFT_KEY_WIDE_SHARING, /* these layers' feed-forward networks are twice as wide */
+    WEFT_KEY_V_IS_K,       /* layers that see everything have no projection of values */
+    WEFT_KEY_N_EMBD_LAYER, /* width of the input that each layer has of its own */
+    WEFT_KEY_N_EXTRA,      /* layers after the last that only serve to guess tokens */
     WEFT_KEY_COUNT
 } weft_key;
 
@@ -93,10 +101,12 @@ typedef enum weft_extent {
     WEFT_EXT_ONE,
     WEFT_EXT_VOCAB,
     WEFT_EXT_EMBD,
-    WEFT_EXT_FF,
+    WEFT_EXT_FF,       /* the layer's, as are the next five */
     WEFT_EXT_Q,        /* n_head * head_dim */
     WEFT_EXT_KV,       /* n_head_kv * head_dim */
+    WEFT_EXT_V,        /* the same; 0 where values are the keys */
     WEFT_EXT_HEAD,     /* head_dim */
+    WEFT_EXT_K_HEAD,   /* the same; 0 in layers without keys of their own */
     WEFT_EXT_N_HEAD,   /* n_head */
     WEFT_EXT_ROT_HALF, /* n_rot / 2 */
     WEFT_EXT_CONTEXT,  /* first_position + n_context: rows of learned positions */
@@ -121,7 +131,9 @@ typedef enum weft_extent {
     WEFT_EXT_KV_A,         /* n_kv + n_rot */
     WEFT_EXT_LATENT_PLAIN, /* head_dim - n_rot */
     WEFT_EXT_LATENT_V,
-    WEFT_EXT_V_ALL /* n_head * dim_v */
+    WEFT_EXT_V_ALL,       /* n_head * dim_v */
+    WEFT_EXT_LAYER_INPUT, /* n_embd_layer */
+    WEFT_EXT_LAYER_INPUTS /* n_layer * n_embd_layer */
 } weft_extent;
 
 /* What may differ from a plain required weight. */
@@ -144,6 +156,7 @@ typedef enum weft_extent {
 #define WEFT_RULE_LOG 4096u      /* folders store ln(-w) */
 #define WEFT_RULE_COLUMN 8192u   /* a vector that GGUF files have as [n, 1] */
 #define WEFT_RULE_GROUPED 16384u /* a vector that they have as [groups, elements] */
+#define WEFT_RULE_LOOKUP 131072u /* rows of it are read, no more: it stays as the file has it */
 #define WEFT_RULE_WIDE 32768u    /* f16 and bf16 become f32: its outputs decide, not only weigh */
 
 /* How several weights of a layer lie in one tensor of a file; each has a rule that names the tensor
@@ -161,7 +174,7 @@ typedef enum weft_fusion {
 
 /* One tensor: [n_cols] or [n_rows, n_cols] and the field of the layer (or of the network) that
  * borrows it. Rank 2: a matrix of any supported type; rank 1: floats, used as f32. A rule without a
- * name in a kind of file does not hold there, nor does one of a layer with an extent that is 0. Of
+ * name in a kind of file does not hold there, nor does one with an extent that is 0. Of
  * several rules for one field the first whose tensor
  * is there counts, so that optional alternatives come before the required one. */
 typedef struct weft_tensor_rule {
@@ -204,6 +217,8 @@ typedef struct weft_arch {
     bool parallel;                        /* the default of WEFT_KEY_PARALLEL */
     bool bidirectional;                   /* an encoder: every token sees all of its text */
     bool recurrent_only; /* neither attention nor feed-forward: a layer is its mixer */
+    bool layers_differ;  /* arrays of a number a layer may hold several: `read` sorts them */
+    bool v_normed;       /* values are divided by their root mean square */
     bool attn_gated;     /* q has a gate beside each head, whose sigmoid weighs the output */
     weft_activation activation;
 
@@ -213,6 +228,7 @@ typedef struct weft_arch {
     int32_t context_default;  /* config.json without a context; 0: it is required */
     int32_t ff_factor;        /* a file without n_ff: n_embd times this; 0: n_ff is required */
 
+    double attn_scale;             /* of q·k, where the file says none; 0: 1 / sqrt(head_dim) */
     int32_t head_dim_default;      /* config.json without head_dim; 0: n_embd / n_head */
     int32_t scale_by_width_layers; /* GGUF: models of this many layers scale q·k by
                                       1 / sqrt(n_embd / n_head); 0: none */

@@ -15,8 +15,7 @@ static weft_tensor *heads(weft_scope *s, weft_tensor *x, int32_t head_dim) {
 /* The norm of q or k [T, n * head_dim]: over each head, or over all of them where the weight is so
  * wide. Gives [T, n, head_dim]. */
 static weft_tensor *normed_heads(const weft_pass *p, weft_scope *s, weft_tensor *x,
-                                 weft_tensor *weight) {
-    int32_t head_dim = p->n->h.head_dim;
+                                 weft_tensor *weight, int32_t head_dim) {
     if (weight && weft_tensor_dim(weight, 0) != head_dim)
         return heads(s, weft_pass_norm(p, s, x, weight, NULL), head_dim);
     return weft_pass_norm(p, s, heads(s, x, head_dim), weight, NULL);
@@ -32,12 +31,23 @@ static weft_tensor *turn(const weft_pass *p, weft_scope *s, const weft_layer *l,
 
 /* *q [T, n_head * 2 * head_dim] becomes its first halves, gives the second ones, both [T, n_head *
  * head_dim]. */
-static weft_tensor *split_gate(const weft_pass *p, weft_scope *s, weft_tensor **q) {
-    size_t head_dim = (size_t)p->n->h.head_dim;
-    weft_tensor *both = heads(s, *q, 2 * p->n->h.head_dim);
-    int64_t flat[2] = {-1, (int64_t)p->n->h.n_head * p->n->h.head_dim};
+static weft_tensor *split_gate(const weft_pass *p, weft_scope *s, const weft_layer *l,
+                               weft_tensor **q) {
+    size_t head_dim = (size_t)l->head_dim;
+    weft_tensor *both = heads(s, *q, 2 * l->head_dim);
+    int64_t flat[2] = {-1, (int64_t)p->n->h.n_head * l->head_dim};
     *q = weft_tensor_reshape_copy(s, weft_tensor_narrow(s, both, 2, 0, head_dim), 2, flat);
     return weft_tensor_reshape_copy(s, weft_tensor_narrow(s, both, 2, head_dim, head_dim), 2, flat);
+}
+
+/* k and v [T, n_head_kv * head_dim] as projected, into the cache; v NULL: values are the keys. */
+static void keep(const weft_pass *p, weft_scope *s, int32_t index, weft_tensor *k, weft_tensor *v) {
+    const weft_layer *l = &p->n->layers[index];
+    v = heads(s, v ? v : k, l->head_dim);                   /* [T, n_head_kv, head_dim] */
+    k = normed_heads(p, s, k, l->attn_k_norm, l->head_dim); /* the same */
+    if (p->n->arch->v_normed)
+        v = weft_rms_norm(s, v, NULL, p->n->h.norm_eps);
+    weft_pass_append(p, s, index, turn(p, s, l, k), v);
 }
 
 static weft_tensor *run(const weft_pass *p, weft_scope *s, int32_t index, weft_tensor *in) {
@@ -47,20 +57,21 @@ static weft_tensor *run(const weft_pass *p, weft_scope *s, int32_t index, weft_t
                                .softcap = h->attn_softcap,
                                .window = l->kind == WEFT_LAYER_LOCAL ? h->window : 0,
                                .block_size = WEFT_CACHE_BLOCK,
-                               .dim_v = h->head_dim,
+                               .dim_v = l->head_dim,
                                .sinks = l->attn_sinks};
 
-    weft_tensor *weights[] = {l->attn_q, l->attn_k, l->attn_v}, *qkv[3];
+    weft_tensor *weights[] = {l->attn_q, l->attn_k, l->attn_v}, *qkv[3] = {NULL};
     weft_tensor *biases[] = {l->attn_q_bias, l->attn_k_bias, l->attn_v_bias};
-    if (weft_linear_many(s, in, weights, biases, 3, qkv))
+    size_t n = !l->attn_k ? 1 : !l->attn_v ? 2 : 3; /* projections that the layer has */
+    if (weft_linear_many(s, in, weights, biases, n, qkv))
         return NULL;
-    weft_tensor *gate = p->n->arch->attn_gated ? split_gate(p, s, &qkv[0]) : NULL;
-    weft_tensor *q = normed_heads(p, s, qkv[0], l->attn_q_norm); /* [T, n_head, head_dim] */
-    weft_tensor *k = normed_heads(p, s, qkv[1], l->attn_k_norm); /* [T, n_head_kv, head_dim] */
-    weft_tensor *v = heads(s, qkv[2], h->head_dim);              /* [T, n_head_kv, head_dim] */
-    weft_pass_append(p, s, index, turn(p, s, l, k), v);
-    weft_tensor *o = weft_attention(s, turn(p, s, l, q), weft_cache_k(p->cache, index),
-                                    weft_cache_v(p->cache, index), p->rows, &params);
+    weft_tensor *gate = p->n->arch->attn_gated ? split_gate(p, s, l, &qkv[0]) : NULL;
+    /* [T, n_head, head_dim] */
+    weft_tensor *q = normed_heads(p, s, qkv[0], l->attn_q_norm, l->head_dim);
+    if (l->attn_k)
+        keep(p, s, index, qkv[1], qkv[2]);
+    weft_tensor *o = weft_attention(s, turn(p, s, l, q), weft_cache_k(p->cache, l->kv_layer),
+                                    weft_cache_v(p->cache, l->kv_layer), p->rows, &params);
     if (weft_pass_ends(p, index))
         return NULL;
     o = weft_pass_wanted(p, s, index, o);
@@ -69,9 +80,10 @@ static weft_tensor *run(const weft_pass *p, weft_scope *s, int32_t index, weft_t
     return weft_linear(s, o, l->attn_out, l->attn_out_bias);
 }
 
-static void keeps(const weft_hparams *h, weft_cache_layer *out) {
-    out->n_head_kv = h->n_head_kv;
-    out->dim_k = out->dim_v = h->head_dim;
+static void keeps(const weft_hparams *h, const weft_layer *l, weft_cache_layer *out) {
+    (void)h;
+    out->n_head_kv = l->n_head_kv;
+    out->dim_k = out->dim_v = l->head_dim;
 }
 
 const weft_mixer weft_mixer_attention = {"attention", run, keeps};

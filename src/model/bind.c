@@ -59,12 +59,14 @@ void weft_rule_name(const weft_network *n, const weft_tensor_rule *rule, int32_t
 bool weft_rule_holds(const weft_network *n, const weft_tensor_rule *rule, int32_t layer) {
     if (!rule->name[n->spelling])
         return false;
+    weft_rule_shape shape = weft_rule_shape_of(n, rule, layer);
+    /* The size of the vocabulary is not known before its table is bound. */
+    if ((shape.rows == 0 && rule->n_rows != WEFT_EXT_VOCAB) ||
+        (shape.cols == 0 && rule->n_cols != WEFT_EXT_VOCAB))
+        return false;
     if (layer < 0)
         return true;
     const weft_layer *l = &n->layers[layer];
-    weft_rule_shape shape = weft_rule_shape_of(&n->h, rule);
-    if (shape.rows == 0 || shape.cols == 0)
-        return false;
     bool recurrent = l->kind == WEFT_LAYER_RECURRENT;
     unsigned other = (recurrent ? WEFT_RULE_ATTENTION : WEFT_RULE_RECURRENT) |
                      (l->is_mixture ? WEFT_RULE_DENSE : WEFT_RULE_MIXTURE);
@@ -119,7 +121,33 @@ static int64_t recurrent_extent(const weft_recurrence *r, weft_extent e) {
     }
 }
 
-int64_t weft_extent_of(const weft_hparams *h, weft_extent e) {
+/* Of a layer's attention and dense network. */
+static int64_t layer_extent(const weft_hparams *h, const weft_layer *l, weft_extent e) {
+    switch (e) {
+    case WEFT_EXT_FF:
+        return l->n_ff;
+    case WEFT_EXT_Q:
+        return (int64_t)h->n_head * l->head_dim;
+    case WEFT_EXT_KV:
+        return (int64_t)l->n_head_kv * l->head_dim;
+    case WEFT_EXT_V:
+        return l->v_is_k ? 0 : (int64_t)l->n_head_kv * l->head_dim;
+    case WEFT_EXT_HEAD:
+        return l->head_dim;
+    case WEFT_EXT_K_HEAD:
+        return l->n_head_kv > 0 ? l->head_dim : 0;
+    case WEFT_EXT_Q_GATED:
+        return 2 * (int64_t)h->n_head * l->head_dim;
+    default:
+        return -1;
+    }
+}
+
+int64_t weft_extent_of(const weft_network *n, int32_t layer, weft_extent e) {
+    const weft_hparams *h = &n->h;
+    int64_t own = layer < 0 ? -1 : layer_extent(h, &n->layers[layer], e);
+    if (own >= 0)
+        return own;
     switch (e) {
     case WEFT_EXT_ONE:
         return 1;
@@ -127,14 +155,6 @@ int64_t weft_extent_of(const weft_hparams *h, weft_extent e) {
         return h->n_vocab;
     case WEFT_EXT_EMBD:
         return h->n_embd;
-    case WEFT_EXT_FF:
-        return h->n_ff;
-    case WEFT_EXT_Q:
-        return (int64_t)h->n_head * h->head_dim;
-    case WEFT_EXT_KV:
-        return (int64_t)h->n_head_kv * h->head_dim;
-    case WEFT_EXT_HEAD:
-        return h->head_dim;
     case WEFT_EXT_N_HEAD:
         return h->n_head;
     case WEFT_EXT_ROT_HALF:
@@ -149,8 +169,10 @@ int64_t weft_extent_of(const weft_hparams *h, weft_extent e) {
         return h->n_ff_expert;
     case WEFT_EXT_FF_SHARED:
         return h->n_ff_shared;
-    case WEFT_EXT_Q_GATED:
-        return 2 * (int64_t)h->n_head * h->head_dim;
+    case WEFT_EXT_LAYER_INPUT:
+        return h->n_embd_layer;
+    case WEFT_EXT_LAYER_INPUTS:
+        return (int64_t)h->n_layer * h->n_embd_layer;
     case WEFT_EXT_Q_WHOLE:
         return h->latent.n_q ? 0 : (int64_t)h->n_head * h->head_dim;
     case WEFT_EXT_Q_LATENT:
@@ -170,24 +192,25 @@ int64_t weft_extent_of(const weft_hparams *h, weft_extent e) {
     }
 }
 
-weft_rule_shape weft_rule_shape_of(const weft_hparams *h, const weft_tensor_rule *rule) {
+weft_rule_shape weft_rule_shape_of(const weft_network *n, const weft_tensor_rule *rule,
+                                   int32_t layer) {
     weft_rule_shape shape = {.matrix = rule->n_rows != WEFT_EXT_NONE, .n_stacked = 1};
-    shape.cols = weft_extent_of(h, rule->n_cols);
-    shape.rows = shape.matrix ? weft_extent_of(h, rule->n_rows) : 1;
+    shape.cols = weft_extent_of(n, layer, rule->n_cols);
+    shape.rows = shape.matrix ? weft_extent_of(n, layer, rule->n_rows) : 1;
     shape.file_rows = shape.matrix ? shape.rows : shape.cols;
     if (rule->fusion != WEFT_FUSED_NOT) {
         shape.file_rows = 0;
         for (int i = 0; i < WEFT_FUSED_PARTS && rule->parts[i] != WEFT_EXT_NONE; i++) {
             if (i < rule->part)
-                shape.first += weft_extent_of(h, rule->parts[i]);
-            shape.file_rows += weft_extent_of(h, rule->parts[i]);
+                shape.first += weft_extent_of(n, layer, rule->parts[i]);
+            shape.file_rows += weft_extent_of(n, layer, rule->parts[i]);
             shape.n_parts++;
         }
     }
     if (rule->flags & WEFT_RULE_EXPERTS)
-        shape.n_stacked = h->n_expert;
+        shape.n_stacked = n->h.n_expert;
     if (rule->flags & WEFT_RULE_HEADS)
-        shape.n_stacked = h->n_head;
+        shape.n_stacked = n->h.n_head;
     return shape;
 }
 
@@ -196,9 +219,9 @@ static bool vector_type(weft_dtype t) {
 }
 
 /* What the file's tensor must look like: a part's is the whole that the parts share. */
-static int expected_dims(const weft_hparams *h, const weft_tensor_rule *rule, bool apart,
-                         int64_t dims[3]) {
-    weft_rule_shape shape = weft_rule_shape_of(h, rule);
+static int expected_dims(const weft_network *n, const weft_tensor_rule *rule, int32_t layer,
+                         bool apart, int64_t dims[3]) {
+    weft_rule_shape shape = weft_rule_shape_of(n, rule, layer);
     int rank = 0;
     if (rule->fusion == WEFT_FUSED_STACK) {
         dims[rank++] = shape.n_stacked * shape.file_rows;
@@ -223,8 +246,8 @@ static void shape_text(int rank, const int64_t *dims, char *text, size_t room) {
     text[at] = 0;
 }
 
-static weft_status check_tensor(const weft_hparams *h, const weft_tensor_rule *rule, bool apart,
-                                const char *name, const weft_tensor *t) {
+static weft_status check_tensor(const weft_network *n, const weft_tensor_rule *rule, int32_t layer,
+                                bool apart, const char *name, const weft_tensor *t) {
     bool matrix = rule->n_rows != WEFT_EXT_NONE;
     weft_dtype type = weft_tensor_dtype(t);
     bool transposed = rule->flags & WEFT_RULE_TRANSPOSED && rule->fusion != WEFT_FUSED_STACK;
@@ -233,7 +256,7 @@ static weft_status check_tensor(const weft_hparams *h, const weft_tensor_rule *r
         return weft_fail(WEFT_E_UNSUPPORTED, "%s: the type %s is not supported for a %s", name,
                          weft_dtype_name(type), matrix ? "matrix" : "vector");
     int64_t want[3], have[WEFT_MAX_RANK];
-    int n_want = expected_dims(h, rule, apart, want), rank = weft_tensor_rank(t);
+    int n_want = expected_dims(n, rule, layer, apart, want), rank = weft_tensor_rank(t);
     for (int i = 0; i < rank; i++)
         have[i] = weft_tensor_dim(t, i);
     if (rule->flags & WEFT_RULE_FLOATS &&
@@ -295,7 +318,7 @@ static weft_status check_apart(const weft_binding *b, const weft_tensor_rule *ru
         if (!t)
             return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing (the model has %d experts)",
                              name, b->network->h.n_expert);
-        if ((st = check_tensor(&b->network->h, rule, true, name, t)))
+        if ((st = check_tensor(b->network, rule, layer, true, name, t)))
             return st;
     }
     return WEFT_OK;
@@ -337,9 +360,9 @@ static weft_status bind_rule(weft_binding *b, const weft_tensor_rule *rule, int3
         (st = take_vocab(&n->h, name, t)))
         return st;
     if (rule->flags & WEFT_RULE_MXFP4) {
-        if ((st = weft_mxfp4_check(b, rule, name, t)))
+        if ((st = weft_mxfp4_check(b, rule, layer, name, t)))
             return st;
-    } else if ((st = check_tensor(&n->h, rule, apart, name, t)) ||
+    } else if ((st = check_tensor(n, rule, layer, apart, name, t)) ||
                (apart && (st = check_apart(b, rule, layer))))
         return st;
     *field = t;

@@ -127,6 +127,14 @@ static bool common_value(const weft_metadata *m, size_t index, size_t n, bool ze
     return found;
 }
 
+/* The largest of an array's integers. */
+static void most_value(const weft_metadata *m, size_t index, size_t n, int64_t *out) {
+    int64_t value;
+    for (size_t j = 0; j < n; j++)
+        if (weft_config_item(m, index, j, &value) && value > *out)
+            *out = value;
+}
+
 weft_status weft_config_layers_i32(const weft_config *c, weft_key key, bool required, int32_t high,
                                    int32_t n_layer, int32_t *out) {
     char name[WEFT_CONFIG_NAME];
@@ -139,7 +147,9 @@ weft_status weft_config_layers_i32(const weft_config *c, weft_key key, bool requ
     if (v.as.array.n != (size_t)n_layer)
         return weft_config_fail(c, WEFT_E_FORMAT, name, "an array of %zu values for %d layers",
                                 v.as.array.n, n_layer);
-    if (!common_value(c->metadata, index, v.as.array.n, c->arch->recurrent != NULL, &value))
+    if (c->arch->layers_differ)
+        most_value(c->metadata, index, v.as.array.n, &value);
+    else if (!common_value(c->metadata, index, v.as.array.n, c->arch->recurrent != NULL, &value))
         return weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
                                 "layers that differ, or elements that are no integers, are not "
                                 "supported");

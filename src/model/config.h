@@ -22,7 +22,7 @@ bool weft_config_name(const weft_config *c, weft_key key, char name[WEFT_CONFIG_
 weft_status weft_config_i32(const weft_config *c, weft_key key, bool required, int64_t low,
                             int64_t high, int32_t *out);
 /* The same, at least 1, for what some files spell as an array of one value a layer. Layers that
- * differ are WEFT_E_UNSUPPORTED. */
+ * differ are WEFT_E_UNSUPPORTED, or give the largest where the description says that they may. */
 weft_status weft_config_layers_i32(const weft_config *c, weft_key key, bool required, int32_t high,
                                    int32_t n_layer, int32_t *out);
 /* A length in positions, at least 1; more than INT32_MAX counts as that. */
@@ -70,6 +70,15 @@ weft_status weft_kind_by_interval(const weft_config *c, const weft_hparams *h, i
                                   weft_layer_kind *kind);
 weft_status weft_kind_by_heads(const weft_config *c, const weft_hparams *h, int32_t i,
                                weft_layer_kind *kind);
+
+/* Window layers that have other sizes than the others, and layers that see the keys and values of
+ * earlier ones (hparams_kinds.c): their sizes, and inputs of each layer's own. */
+weft_status weft_read_kinds(const weft_config *c, weft_hparams *h);
+/* What layer i sees, by the file's lists, its pattern or the description. */
+weft_status weft_kind_of(const weft_config *c, const weft_hparams *h, int32_t i,
+                         weft_layer_kind *kind);
+/* Element i of a list with one number a layer; `value` as it was where there is no list. */
+weft_status weft_number_of_layer(const weft_config *c, weft_key key, int32_t i, int64_t *value);
 
 /* LongRoPE's divisors [half] of config.json, of sequences within n_original or of longer ones. */
 weft_status weft_hparams_rope_divisors(const weft_config *c, bool longer, size_t half, float *out);

@@ -57,7 +57,7 @@ weft_model_cost weft_network_cost(const weft_network *n, int32_t depth, weft_dty
         add_tensors(h, l, n->arch->layer, n->arch->n_layer_rules, &cost, &quantized_ops);
         uint64_t window = l->kind == WEFT_LAYER_LOCAL && h->window > 0 ? (uint64_t)h->window : seen;
         uint64_t positions = window < seen ? window : seen;
-        weft_cache_layer keeps = weft_network_keeps(n, i);
+        weft_cache_layer keeps = weft_network_keeps(n, l->kv_layer); /* what it reads */
         uint64_t dims = (uint64_t)keeps.dim_k + (uint64_t)(keeps.dim_v ? keeps.dim_v : keeps.dim_k);
         if (keeps.n_head_kv > 0) {
             cost.cache_bytes += positions * (uint64_t)weft_cache_layer_width(&keeps, WEFT_F32) *

@@ -58,11 +58,12 @@ weft_status weft_derive_floats(weft_engine *engine, weft_tensor *source, float p
 /* ---- Parts ---- */
 
 /* Q, k or v [rows, …] of a tensor whose rows come K head by K head: a copy. */
-static weft_tensor *of_heads(const weft_hparams *h, weft_scope *s, const weft_tensor_rule *rule,
-                             const weft_rule_shape *shape, weft_tensor *t) {
-    int64_t group = h->n_head / h->n_head_kv, head = h->head_dim;
+static weft_tensor *of_heads(const weft_hparams *h, const weft_layer *l, weft_scope *s,
+                             const weft_tensor_rule *rule, const weft_rule_shape *shape,
+                             weft_tensor *t) {
+    int64_t group = h->n_head / l->n_head_kv, head = l->head_dim;
     int64_t first = rule->part == 0 ? 0 : (group + rule->part - 1) * head;
-    int64_t dims[3] = {h->n_head_kv, (group + 2) * head, shape->cols};
+    int64_t dims[3] = {l->n_head_kv, (group + 2) * head, shape->cols};
     int rank = shape->matrix ? 2 : 1;
     t = weft_tensor_reshape(s, t, rank + 1, dims);
     t = weft_tensor_narrow(s, t, 1, (size_t)first,
@@ -72,15 +73,15 @@ static weft_tensor *of_heads(const weft_hparams *h, weft_scope *s, const weft_te
 }
 
 /* Parts of a tensor whose rows come group by group, one after the other: a copy. */
-static weft_tensor *of_groups(const weft_hparams *h, weft_scope *s, const weft_tensor_rule *rule,
-                              const weft_rule_shape *shape, weft_tensor *t) {
-    int64_t groups = h->rec.n_group, first = shape->first / groups;
+static weft_tensor *of_groups(const weft_network *n, weft_scope *s, const weft_tensor_rule *rule,
+                              int32_t layer, const weft_rule_shape *shape, weft_tensor *t) {
+    int64_t groups = n->h.rec.n_group, first = shape->first / groups;
     int64_t dims[3] = {groups, shape->file_rows / groups, shape->cols};
     weft_tensor *parts[WEFT_FUSED_PARTS] = {NULL};
     int span = rule->span ? rule->span : 1;
     t = weft_tensor_reshape(s, t, 3, dims);
     for (int i = 0; i < span; i++) {
-        int64_t rows = weft_extent_of(h, rule->parts[rule->part + i]) / groups;
+        int64_t rows = weft_extent_of(n, layer, rule->parts[rule->part + i]) / groups;
         int64_t flat[2] = {groups * rows, shape->cols};
         parts[i] = weft_tensor_narrow(s, t, 1, (size_t)first, (size_t)rows);
         parts[i] = weft_tensor_reshape_copy(s, parts[i], 2, flat);
@@ -104,9 +105,9 @@ static weft_tensor *of_stack(weft_scope *s, const weft_tensor_rule *rule,
 }
 
 /* The rule's part of the file's tensor [(n_expert,) rows, cols]. */
-static weft_tensor *part_of(const weft_hparams *h, weft_scope *s, const weft_tensor_rule *rule,
-                            weft_tensor *t) {
-    weft_rule_shape shape = weft_rule_shape_of(h, rule);
+static weft_tensor *part_of(const weft_network *n, weft_scope *s, const weft_tensor_rule *rule,
+                            int32_t layer, weft_tensor *t) {
+    weft_rule_shape shape = weft_rule_shape_of(n, rule, layer);
     if (rule->fusion == WEFT_FUSED_STACK)
         return of_stack(s, rule, &shape, t);
     if (rule->n_rows == WEFT_EXT_ONE && t && weft_tensor_rank(t) == 1)
@@ -121,9 +122,9 @@ static weft_tensor *part_of(const weft_hparams *h, weft_scope *s, const weft_ten
     case WEFT_FUSED_TURNS:
         return weft_tensor_slice(s, t, axis, rule->part, shape.file_rows, shape.n_parts);
     case WEFT_FUSED_HEADS:
-        return of_heads(h, s, rule, &shape, t);
+        return of_heads(&n->h, &n->layers[layer], s, rule, &shape, t);
     case WEFT_FUSED_GROUPS:
-        return of_groups(h, s, rule, &shape, t);
+        return of_groups(n, s, rule, layer, &shape, t);
     case WEFT_FUSED_STACK:
     case WEFT_FUSED_NOT:
         break;
@@ -160,7 +161,7 @@ static weft_tensor *matrix_of(const derivation *d, int32_t e) {
     weft_tensor *t = weft_weights_find(d->b->weights, name);
     if (d->rule->fusion == WEFT_FUSED_STACK)
         return of_head(d->s, d->rule, &d->shape, t, e);
-    t = part_of(&d->b->network->h, d->s, d->rule, t);
+    t = part_of(d->b->network, d->s, d->rule, d->layer, t);
     bool stacked = d->rule->flags & (WEFT_RULE_EXPERTS | WEFT_RULE_HEADS) && !d->apart;
     return stacked ? weft_tensor_select(d->s, t, 0, (size_t)e) : t;
 }
@@ -247,7 +248,7 @@ static weft_status make(const derivation *d, weft_tensor *source, weft_tensor **
         return pack(d, type, out);
     if (d->shape.matrix && d->apart)
         return stack(d, weft_tensor_dtype(source), out);
-    weft_tensor *part = part_of(&n->h, d->s, d->rule, source);
+    weft_tensor *part = part_of(n, d->s, d->rule, d->layer, source);
     if (!d->shape.matrix || d->rule->flags & WEFT_RULE_HEADS)
         part = weft_tensor_contiguous(d->s, part);
     if ((st = failed(d->s)))
@@ -258,10 +259,10 @@ static weft_status make(const derivation *d, weft_tensor *source, weft_tensor **
     return WEFT_OK;
 }
 
-weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, const char *name,
-                              weft_tensor **field) {
+weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                              const char *name, weft_tensor **field) {
     char derived[WEFT_TENSOR_NAME + 16];
-    weft_rule_shape shape = weft_rule_shape_of(&b->network->h, rule);
+    weft_rule_shape shape = weft_rule_shape_of(b->network, rule, layer);
     int64_t dims[2] = {shape.rows, shape.cols};
     weft_tensor *floats, *t = NULL;
     snprintf(derived, sizeof derived, "%s(f)", name);
@@ -294,7 +295,7 @@ weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t l
                         weft_tensor **field) {
     char name[WEFT_TENSOR_NAME], derived[WEFT_TENSOR_NAME + 16];
     derivation d = {.b = b, .rule = rule, .layer = layer};
-    d.shape = weft_rule_shape_of(&b->network->h, rule);
+    d.shape = weft_rule_shape_of(b->network, rule, layer);
     d.apart = strchr(rule->name[b->network->spelling], '*') != NULL;
     weft_rule_name(b->network, rule, layer, 0, name);
     snprintf(derived, sizeof derived, "%s(%d%s)", name, rule->part, b->options->pack ? "p" : "");

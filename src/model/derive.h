@@ -14,8 +14,8 @@ weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t l
                         weft_tensor **field);
 
 /* The same for a rule of WEFT_RULE_FLOATS: f32 in the rule's own shape. */
-weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, const char *name,
-                              weft_tensor **field);
+weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                              const char *name, weft_tensor **field);
 
 /* A contiguous f32, f16 or bf16 tensor as immutable f32, `plus` added; one reference. */
 weft_status weft_derive_floats(weft_engine *engine, weft_tensor *source, float plus,
@@ -25,9 +25,9 @@ weft_status weft_derive_floats(weft_engine *engine, weft_tensor *source, float p
 weft_status weft_derive_panels(weft_binding *b, weft_tensor *stack, weft_tensor **out);
 
 /* WEFT_RULE_MXFP4: whether blocks and scales are there and fit; and *field as MXFP4 of GGUF. */
-weft_status weft_mxfp4_check(const weft_binding *b, const weft_tensor_rule *rule, const char *name,
-                             const weft_tensor *blocks);
-weft_status weft_derive_mxfp4(weft_binding *b, const weft_tensor_rule *rule, const char *name,
-                              weft_tensor **field);
+weft_status weft_mxfp4_check(const weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                             const char *name, const weft_tensor *blocks);
+weft_status weft_derive_mxfp4(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                              const char *name, weft_tensor **field);
 
 #endif

@@ -54,9 +54,9 @@ static bool has_dims(const weft_tensor *t, int rank, const int64_t *dims) {
     return true;
 }
 
-weft_status weft_mxfp4_check(const weft_binding *b, const weft_tensor_rule *rule, const char *name,
-                             const weft_tensor *blocks) {
-    weft_rule_shape s = weft_rule_shape_of(&b->network->h, rule);
+weft_status weft_mxfp4_check(const weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                             const char *name, const weft_tensor *blocks) {
+    weft_rule_shape s = weft_rule_shape_of(b->network, rule, layer);
     int64_t dims[4] = {s.n_stacked, s.file_rows, s.cols / BLOCK, BLOCK / 2};
     if (s.cols % BLOCK == 0 && has_dims(blocks, 4, dims) && has_dims(scales_of(b, name), 3, dims))
         return WEFT_OK;
@@ -66,9 +66,9 @@ weft_status weft_mxfp4_check(const weft_binding *b, const weft_tensor_rule *rule
                      name, (long long)dims[0], (long long)dims[1], (long long)dims[2]);
 }
 
-static weft_status convert(weft_binding *b, const weft_tensor_rule *rule, const char *name,
-                           weft_tensor *blocks, weft_tensor **out) {
-    weft_rule_shape s = weft_rule_shape_of(&b->network->h, rule);
+static weft_status convert(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                           const char *name, weft_tensor *blocks, weft_tensor **out) {
+    weft_rule_shape s = weft_rule_shape_of(b->network, rule, layer);
     bool turns = rule->fusion == WEFT_FUSED_TURNS;
     int64_t dims[3] = {s.n_stacked, s.rows, s.cols};
     conversion c = {.rows = (size_t)s.rows,
@@ -93,14 +93,14 @@ static weft_status convert(weft_binding *b, const weft_tensor_rule *rule, const 
     return WEFT_OK;
 }
 
-weft_status weft_derive_mxfp4(weft_binding *b, const weft_tensor_rule *rule, const char *name,
-                              weft_tensor **field) {
+weft_status weft_derive_mxfp4(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                              const char *name, weft_tensor **field) {
     char derived[WEFT_TENSOR_NAME + 16];
     weft_tensor *source = *field, *t, *panels;
     snprintf(derived, sizeof derived, "%s(%d%s)", name, rule->part, b->options->pack ? "p" : "");
     if ((*field = weft_weights_find(b->weights, derived)))
         return WEFT_OK;
-    weft_status st = convert(b, rule, name, source, &t);
+    weft_status st = convert(b, rule, layer, name, source, &t);
     if (st)
         return weft_fail_in(st, "%s", name);
     if (b->options->pack) {

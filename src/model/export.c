@@ -103,7 +103,8 @@ static bool is_apart(const exporting *e, const weft_tensor_rule *rule, int32_t l
     return true;
 }
 
-static void take_shape(const exporting *e, const weft_tensor_rule *rule, weft_exported *out) {
+static void take_shape(const exporting *e, const weft_tensor_rule *rule, int32_t layer,
+                       weft_exported *out) {
     const weft_tensor *t = out->parts[0];
     if (rule->fusion == WEFT_FUSED_NOT) {
         out->rank = t->rank;
@@ -120,7 +121,7 @@ static void take_shape(const exporting *e, const weft_tensor_rule *rule, weft_ex
         }
         return;
     }
-    weft_rule_shape shape = weft_rule_shape_of(&e->n->h, rule);
+    weft_rule_shape shape = weft_rule_shape_of(e->n, rule, layer);
     out->rank = shape.matrix ? 2 : 1;
     out->dims[0] = shape.file_rows;
     out->dims[1] = shape.cols;
@@ -162,7 +163,7 @@ static weft_status export_rule(exporting *e, const weft_tensor_rule *rules, size
         return WEFT_OK;
     mark(e, rule->field);
     weft_rule_name(&e->gguf, rule, layer, 0, name);
-    take_shape(e, rule, &out);
+    take_shape(e, rule, layer, &out);
     if (rule->flags & WEFT_RULE_NORM && e->gguf.arch->norm_plus_one[WEFT_SPELL_GGUF])
         out.plus = -1;
     weft_status st = find_turning(e, rule, layer, &out);
@@ -233,7 +234,7 @@ static weft_status export_factors(exporting *e, weft_weights *weights, const cha
 
 static weft_status export_scaling(exporting *e, weft_weights *weights) {
     weft_rope_scaling scaling = e->n->h.rope.scaling;
-    if (scaling == WEFT_ROPE_LLAMA3 && !e->n->globals.rope_factors)
+    if ((scaling == WEFT_ROPE_LLAMA3 || scaling == WEFT_ROPE_SHARE) && !e->n->globals.rope_factors)
         return export_factors(e, weights, "rope_freqs.weight", false);
     if (scaling != WEFT_ROPE_LONG || e->n->globals.rope_factors_long)
         return WEFT_OK;

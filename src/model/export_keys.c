@@ -60,10 +60,19 @@ static bool count_of(const keys *k, weft_key key, int64_t *out) {
         return *out = h->n_head_kv, true;
     case WEFT_KEY_HEAD_DIM:
         return *out = h->head_dim, true;
+    case WEFT_KEY_HEAD_DIM_LOCAL:
+    case WEFT_KEY_HEAD_DIM_V_LOCAL:
+        return *out = h->head_dim_local, true;
+    case WEFT_KEY_N_SHARING:
+        return *out = h->n_sharing, true;
+    case WEFT_KEY_N_EMBD_LAYER:
+        return *out = h->n_embd_layer, true;
     case WEFT_KEY_HEAD_DIM_V:
         return *out = h->latent.dim_v > 0 ? h->latent.dim_v : h->head_dim, true;
     case WEFT_KEY_N_CONTEXT:
         return *out = h->n_context, true;
+    case WEFT_KEY_N_ROT_LOCAL:
+        return *out = h->rope_local.n_rot, true;
     case WEFT_KEY_N_ROT:
         return *out = h->rope.n_rot, true;
     case WEFT_KEY_WINDOW:
@@ -129,7 +138,9 @@ static bool real_of(const keys *k, weft_key key, double *out, double *usual) {
         return *out = h->rope_local.base, *usual = h->rope.base, true;
     case WEFT_KEY_ATTN_SCALE:
         return *out = (double)h->attn_scale,
-               *usual = (double)(float)(1 / sqrt((double)h->head_dim)), true;
+               *usual = k->arch->attn_scale > 0 ? k->arch->attn_scale
+                                                : (double)(float)(1 / sqrt((double)h->head_dim)),
+               true;
     case WEFT_KEY_ATTN_SOFTCAP:
         return *out = (double)h->attn_softcap, true;
     case WEFT_KEY_FINAL_SOFTCAP:
@@ -149,24 +160,36 @@ static bool real_of(const keys *k, weft_key key, double *out, double *usual) {
     }
 }
 
-/* Layers without attention have no heads of K and V: an array says so, where no interval does. */
-static bool put_layers_kv(keys *k, const char *member) {
+/* Heads of K and V of a layer: none without attention, where no interval says which these are; and
+ * those that a layer would have if it shared no other's. */
+static int32_t kv_heads_of(const keys *k, const weft_layer *l) {
+    bool interval = false;
+    for (const weft_key_name *o = k->arch->keys; o && o->key != WEFT_KEY_COUNT; o++)
+        interval = interval || (o->key == WEFT_KEY_REC_INTERVAL && o->gguf);
+    if (l->kind == WEFT_LAYER_RECURRENT && !interval)
+        return 0;
+    bool local = l->kind == WEFT_LAYER_LOCAL && k->n->h.n_head_kv_local > 0;
+    return local ? k->n->h.n_head_kv_local : k->n->h.n_head_kv;
+}
+
+/* An array of a number a layer, where layers differ in it. */
+static bool put_layers(keys *k, const weft_key_name *name) {
     char key[WEFT_CONFIG_NAME];
-    int32_t heads[1024];
+    int32_t numbers[1024];
     size_t n = (size_t)k->n->h.n_layer;
     bool mixed = false;
-    for (size_t i = 0; i < n && i < 1024; i++) {
-        bool recurrent = k->n->layers[i].kind == WEFT_LAYER_RECURRENT;
-        heads[i] = recurrent ? 0 : k->n->h.n_head_kv;
-        mixed = mixed || recurrent;
-    }
-    for (const weft_key_name *o = k->arch->keys; o && o->key != WEFT_KEY_COUNT; o++)
-        mixed = mixed && !(o->key == WEFT_KEY_REC_INTERVAL && o->gguf);
-    if (!mixed || n > 1024)
+    if (n > 1024 || (name->key != WEFT_KEY_N_HEAD_KV && name->key != WEFT_KEY_N_FF))
         return false;
-    snprintf(key, sizeof key, "%s.%s", k->arch->name, member);
+    for (size_t i = 0; i < n; i++) {
+        const weft_layer *l = &k->n->layers[i];
+        numbers[i] = name->key == WEFT_KEY_N_FF ? l->n_ff : kv_heads_of(k, l);
+        mixed = mixed || numbers[i] != numbers[0];
+    }
+    if (!mixed)
+        return false;
+    snprintf(key, sizeof key, "%s.%s", k->arch->name, name->gguf);
     if (!k->status)
-        k->status = weft_metadata_put_array(k->out, key, strlen(key), WEFT_VALUE_I32, heads, n);
+        k->status = weft_metadata_put_array(k->out, key, strlen(key), WEFT_VALUE_I32, numbers, n);
     return true;
 }
 
@@ -186,10 +209,11 @@ static void put_key(keys *k, const weft_key_name *name) {
     double real, usual;
     if (!name->gguf || (k->arch->recurrent_only && put_nothing(k, name)))
         return;
-    if (name->key == WEFT_KEY_N_HEAD_KV && put_layers_kv(k, name->gguf))
+    if (put_layers(k, name))
         return;
     if (count_of(k, name->key, &count)) {
-        if (count > 0)
+        /* Another reader wants this one even where there is no such thing. */
+        if (count > 0 || name->key == WEFT_KEY_N_EMBD_LAYER)
             put_u32(k, name->gguf, count + (name->key == WEFT_KEY_N_LAYER ? h->n_extra : 0));
     } else if (real_of(k, name->key, &real, &usual)) {
         if (real != usual)
@@ -204,10 +228,15 @@ static void put_key(keys *k, const weft_key_name *name) {
 
 /* ---- Rope ---- */
 
+/* Whether a file has divisors of this rule's, as a tensor, and no word of the rule. */
+static bool by_factors(const weft_rope_rule *r) {
+    return r->scaling == WEFT_ROPE_LLAMA3 || r->scaling == WEFT_ROPE_SHARE;
+}
+
 static void put_rope(keys *k) {
     const weft_rope_rule *r = &k->n->h.rope;
     double usual = r->factor <= 1 ? 1 : 0.1 * weft_exact_log(r->factor) + 1;
-    if (r->n_rot == 0 || r->scaling == WEFT_ROPE_PLAIN || r->scaling == WEFT_ROPE_LLAMA3)
+    if (r->n_rot == 0 || r->scaling == WEFT_ROPE_PLAIN || by_factors(r))
         return;
     if (r->scaling == WEFT_ROPE_LONG) {
         if (!k->arch->longrope_unnamed)
@@ -263,7 +292,7 @@ static bool near(double a, double b) {
 static bool same_rope(const weft_rope_rule *a, const weft_rope_rule *b) {
     if (a->n_rot == 0 && b->n_rot == 0)
         return true;
-    bool factors = a->scaling == WEFT_ROPE_LLAMA3 && b->scaling == WEFT_ROPE_PLAIN;
+    bool factors = by_factors(a) && b->scaling == WEFT_ROPE_PLAIN;
     if (a->n_rot != b->n_rot || !near(a->base, b->base) || (!factors && a->scaling != b->scaling))
         return false;
     if (a->scaling == WEFT_ROPE_LONG)
@@ -278,7 +307,8 @@ static bool same_rope(const weft_rope_rule *a, const weft_rope_rule *b) {
 
 static weft_status compare(const keys *k, const weft_hparams *b) {
     const weft_hparams *a = &k->n->h;
-    if (a->n_layer != b->n_layer || a->n_embd != b->n_embd || a->n_context != b->n_context)
+    if (a->n_layer != b->n_layer || a->n_embd != b->n_embd || a->n_context != b->n_context ||
+        a->n_embd_layer != b->n_embd_layer)
         return differs(k, "counts");
     if (a->n_head != b->n_head || a->n_head_kv != b->n_head_kv || a->head_dim != b->head_dim ||
         memcmp(&a->latent, &b->latent, sizeof a->latent) != 0)
@@ -318,7 +348,8 @@ static bool same_layers(const keys *k, const weft_hparams *h, weft_status *statu
         const weft_layer *own = &k->n->layers[i];
         *status = weft_hparams_layer(k->out, k->arch, WEFT_SPELL_GGUF, h, i, &l);
         if (*status || l.kind != own->kind || l.has_rope != own->has_rope ||
-            l.is_mixture != own->is_mixture ||
+            l.is_mixture != own->is_mixture || l.head_dim != own->head_dim ||
+            l.n_head_kv != own->n_head_kv || l.kv_layer != own->kv_layer || l.n_ff != own->n_ff ||
             (l.kind == WEFT_LAYER_LOCAL && h->window != k->n->h.window))
             return false;
     }

@@ -45,10 +45,11 @@ static weft_tensor *feed(const weft_pass *p, weft_scope *s, int32_t i, halfway h
         return weft_tensor_copy(s, half.x); /* the arena of the first half is used again */
     if (!in)
         in = weft_pass_norm(p, s, half.x, l->ffn_norm, l->ffn_norm_bias);
-    weft_tensor *out = weft_feed_forward(p, s, i, in);
+    weft_tensor *out = weft_feed_forward(p, s, i, half.x, in);
     out = weft_pass_norm(p, s, out, l->ffn_post_norm, NULL);
-    weft_tensor *sum = weft_add(s, half.x, scaled(s, out, p->n->h.residual_scale));
-    return weft_pass_norm(p, s, sum, l->ffn_out_norm, l->ffn_out_norm_bias);
+    out = weft_add(s, half.x, scaled(s, out, p->n->h.residual_scale));
+    out = weft_pass_norm(p, s, out, l->ffn_out_norm, l->ffn_out_norm_bias);
+    return weft_layer_end(p, s, i, out);
 }
 
 static weft_tensor *embed(const weft_pass *p, weft_scope *s) {
@@ -84,7 +85,7 @@ static weft_status failed(const weft_scope *s) {
                                 : WEFT_OK;
 }
 
-weft_status weft_pass_run(const weft_pass *p, weft_scope *scope, const atomic_bool *cancel,
+weft_status weft_pass_run(weft_pass *p, weft_scope *scope, const atomic_bool *cancel,
                           weft_tensor **out) {
     weft_scope *a = p->cache->scratch[0], *b = p->cache->scratch[1];
     const weft_engine *engine = p->n->engine;
@@ -92,7 +93,10 @@ weft_status weft_pass_run(const weft_pass *p, weft_scope *scope, const atomic_bo
     weft_scope_set_tap(b, weft_scope_tap(scope));
     weft_profile_mark(engine, "embedding", -1);
     weft_tensor *x = embed(p, b);
+    p->layer_inputs = weft_layer_inputs(p, scope, x);
     weft_status st = failed(b);
+    if (!st)
+        st = failed(scope);
     for (int32_t i = 0; !st && i < p->n->h.n_layer; i++) {
         if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
             return weft_fail(WEFT_E_CANCELLED, "cancelled before layer %d", i);

@@ -139,7 +139,9 @@ static weft_status read_scales(const weft_config *c, weft_hparams *h) {
         if (c->spelling == WEFT_SPELL_GGUF && c->arch->scale_by_width_layers == h->n_layer)
             square = (double)h->n_embd / h->n_head;
     }
-    h->attn_scale = (float)(scale > 0 ? scale : 1 / sqrt(square));
+    if (scale == 0)
+        scale = c->arch->attn_scale > 0 ? c->arch->attn_scale : 1 / sqrt(square);
+    h->attn_scale = (float)scale;
     return WEFT_OK;
 }
 

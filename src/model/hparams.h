@@ -43,6 +43,13 @@ typedef struct weft_hparams {
     int32_t first_position; /* row of the learned positions that the first token has */
     int32_t n_types;        /* of tokens; 0: none */
     weft_pooling pooling;   /* of embeddings, as the file says; DEFAULT: it does not */
+    /* Where layers differ; 0: as the others. What a layer has is in weft_layer. */
+    int32_t n_head_kv_local, head_dim_local; /* of window layers */
+    int32_t n_sharing;                       /* so many last layers see the K and V … */
+    int32_t kv_global, kv_local;             /* … of these layers, by their kind */
+    int32_t n_ff_sharing;                    /* their feed-forward width */
+    bool v_is_k;          /* HF only: layers that see everything have no projection of values */
+    int32_t n_embd_layer; /* width of the input that each layer has of its own; 0: none */
     weft_norm_kind norm;
     float norm_eps;
     weft_activation activation;

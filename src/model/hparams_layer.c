@@ -48,8 +48,8 @@ static weft_status kind_of_type(const weft_config *c, const char *name, size_t i
                             v.as.s.n_bytes > 64 ? 64 : (int)v.as.s.n_bytes, v.as.s.text, i);
 }
 
-static weft_status find_kind(const weft_config *c, const weft_hparams *h, int32_t i,
-                             weft_layer_kind *kind) {
+weft_status weft_kind_of(const weft_config *c, const weft_hparams *h, int32_t i,
+                         weft_layer_kind *kind) {
     char name[WEFT_CONFIG_NAME];
     size_t index;
     weft_value v;
@@ -72,8 +72,7 @@ static weft_status find_kind(const weft_config *c, const weft_hparams *h, int32_
     return WEFT_OK;
 }
 
-/* Element i of a list with one number a layer; `value` as it was where there is no list. */
-static weft_status number_of_layer(const weft_config *c, weft_key key, int32_t i, int64_t *value) {
+weft_status weft_number_of_layer(const weft_config *c, weft_key key, int32_t i, int64_t *value) {
     char name[WEFT_CONFIG_NAME];
     size_t index;
     if (!weft_config_name(c, key, name) || !weft_metadata_index(c->metadata, name, &index))
@@ -95,11 +94,25 @@ static bool listed(const weft_config *c, weft_key key, int32_t i) {
     return false;
 }
 
+/* Sizes by the layer's kind and by whether it has keys and values of its own. */
+static void take_sizes(const weft_hparams *h, int32_t i, weft_layer *out) {
+    bool local = out->kind == WEFT_LAYER_LOCAL, shares = i >= h->n_layer - h->n_sharing;
+    out->head_dim = local && h->head_dim_local ? h->head_dim_local : h->head_dim;
+    out->n_head_kv = local && h->n_head_kv_local ? h->n_head_kv_local : h->n_head_kv;
+    out->n_ff = shares && h->n_ff_sharing ? h->n_ff_sharing : h->n_ff;
+    out->v_is_k = h->v_is_k && !local;
+    out->kv_layer = i;
+    if (shares) {
+        out->n_head_kv = 0;
+        out->kv_layer = local ? h->kv_local : h->kv_global;
+    }
+}
+
 weft_status weft_hparams_layer(const weft_metadata *metadata, const weft_arch *arch, int spelling,
                                const weft_hparams *h, int32_t i, weft_layer *out) {
     weft_config c = {metadata, arch, (weft_spelling)spelling};
     char name[WEFT_CONFIG_NAME];
-    weft_status st = find_kind(&c, h, i, &out->kind);
+    weft_status st = weft_kind_of(&c, h, i, &out->kind);
     if (st)
         return st;
     if (out->kind == WEFT_LAYER_LOCAL && !h->window) {
@@ -111,10 +124,11 @@ weft_status weft_hparams_layer(const weft_metadata *metadata, const weft_arch *a
     if (out->kind == WEFT_LAYER_RECURRENT)
         out->mixer = arch->recurrent;
     int64_t rope = h->rope_interval == 0 || (i + 1) % h->rope_interval != 0;
-    if ((st = number_of_layer(&c, WEFT_KEY_ROPE_LAYERS, i, &rope)))
+    if ((st = weft_number_of_layer(&c, WEFT_KEY_ROPE_LAYERS, i, &rope)))
         return st;
     out->has_rope =
         rope != 0 && h->rope.n_rot > 0 && (out->kind == WEFT_LAYER_LOCAL || !arch->rope_local_only);
+    take_sizes(h, i, out);
     out->is_mixture = h->n_expert > 0 && i >= h->n_dense_lead && (i + 1) % h->mixture_step == 0 &&
                       !listed(&c, WEFT_KEY_DENSE_LAYERS, i);
     if (!out->is_mixture && h->n_ff == 0 && !arch->recurrent_only) {

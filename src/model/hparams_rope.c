@@ -181,6 +181,11 @@ static void scaling_hf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
     } else if (!strcmp(type, "yarn")) {
         rope->scaling = WEFT_ROPE_YARN;
         yarn_hf(r, h, rope);
+    } else if (!strcmp(type, "proportional")) {
+        rope->scaling = WEFT_ROPE_SHARE;
+        rope->share = 1;
+        number(r, "factor", 1e-3, 1e6, &rope->factor);
+        number(r, "partial_rotary_factor", 0, 1, &rope->share);
     } else if (!strcmp(type, "longrope") || !strcmp(type, "su")) {
         rope->scaling = WEFT_ROPE_LONG;
         longrope_hf(r, h, rope);

@@ -23,12 +23,17 @@ typedef struct weft_layer {
     const struct weft_mixer *mixer;
     bool has_rope;   /* its q and k turn */
     bool is_mixture; /* its feed-forward network is a mixture of experts */
+    int32_t head_dim;
+    int32_t n_head_kv; /* 0: it has no keys and values of its own */
+    int32_t kv_layer;  /* whose keys and values it sees; as a rule its own number */
+    bool v_is_k;       /* of folders: it has no projection of values */
+    int32_t n_ff;
 
     weft_tensor *attn_norm;      /* [n_embd] */
     weft_tensor *attn_norm_bias; /* [n_embd] */
     weft_tensor *attn_q;         /* [n_head * head_dim, n_embd] */
     weft_tensor *attn_k;         /* [n_head_kv * head_dim, n_embd] */
-    weft_tensor *attn_v;         /* [n_head_kv * head_dim, n_embd] */
+    weft_tensor *attn_v;         /* [n_head_kv * head_dim, n_embd]; NULL: values are the keys */
     weft_tensor *attn_q_bias;    /* [n_head * head_dim] */
     weft_tensor *attn_k_bias;    /* [n_head_kv * head_dim] */
     weft_tensor *attn_v_bias;    /* [n_head_kv * head_dim] */
@@ -95,6 +100,19 @@ typedef struct weft_layer {
     weft_tensor *shared_up;         /* [n_ff_shared, n_embd] */
     weft_tensor *shared_down;       /* [n_embd, n_ff_shared] */
     weft_tensor *shared_scale;      /* [1, n_embd]: its sigmoid weighs the shared experts */
+
+    /* A mixture beside a dense network, each with norms of its own. */
+    weft_tensor *router_norm;      /* [n_embd]; the normed row is divided by sqrt(n_embd) too */
+    weft_tensor *experts_scale;    /* [n_expert]: weighs an expert's output */
+    weft_tensor *experts_norm;     /* [n_embd], of what the experts read */
+    weft_tensor *experts_out_norm; /* [n_embd], of what they give */
+    weft_tensor *dense_out_norm;   /* [n_embd], of what the dense network gives */
+
+    /* The end of a layer: an input of its own, and a scale. */
+    weft_tensor *input_gate; /* [n_embd_layer, n_embd]; NULL: it has no such input */
+    weft_tensor *input_out;  /* [n_embd, n_embd_layer] */
+    weft_tensor *input_norm; /* [n_embd] */
+    weft_tensor *out_scale;  /* [1] */
 } weft_layer;
 
 /* What stands outside of the layers. */
@@ -106,9 +124,12 @@ typedef struct weft_globals {
     weft_tensor *embedding_norm_bias; /* [n_embd] */
     weft_tensor *output_norm;         /* [n_embd] */
     weft_tensor *output_norm_bias;    /* [n_embd] */
-    weft_tensor *output;       /* [n_vocab, n_embd]; the embedding where tied; NULL: no logits */
-    weft_tensor *output_bias;  /* [n_vocab] */
-    weft_tensor *rope_factors; /* [n_rot / 2]: divisors of the rope's frequencies */
+    weft_tensor *output;          /* [n_vocab, n_embd]; the embedding where tied; NULL: no logits */
+    weft_tensor *output_bias;     /* [n_vocab] */
+    weft_tensor *layer_embedding; /* [n_vocab, n_layer * n_embd_layer]: layers' own inputs */
+    weft_tensor *layer_proj;      /* [n_layer * n_embd_layer, n_embd]: of the embedding */
+    weft_tensor *layer_proj_norm; /* [n_embd_layer] */
+    weft_tensor *rope_factors;    /* [n_rot / 2]: divisors of the rope's frequencies */
     weft_tensor *rope_factors_short; /* [n_rot / 2]: longrope, sequences within n_original */
     weft_tensor *rope_factors_long;  /* [n_rot / 2]: longrope, longer sequences */
 } weft_globals;

@@ -41,7 +41,7 @@ static void fill(const weft_network *n, const weft_tensor_rule *rule, int32_t la
     out->name[kind] = name;
     if (!rule)
         return;
-    weft_rule_shape shape = weft_rule_shape_of(&n->h, rule);
+    weft_rule_shape shape = weft_rule_shape_of(n, rule, layer);
     weft_rule_name(n, rule, layer, 0, name);
     out->file_rows[kind] = shape.file_rows;
     bool together = rule->fusion == WEFT_FUSED_NOT || rule->fusion == WEFT_FUSED_ROWS;
@@ -69,7 +69,7 @@ weft_status weft_network_visit(weft_network *network, const weft_weights *weight
                 rule_of(network, weights, rule->field, layer) != rule ||
                 !*weft_rule_field(network, rule, layer))
                 continue;
-            weft_rule_shape shape = weft_rule_shape_of(&network->h, rule);
+            weft_rule_shape shape = weft_rule_shape_of(network, rule, layer);
             weft_named named = {.weight = *weft_rule_field(network, rule, layer)};
             named.rows = shape.rows;
             named.cols = shape.cols;

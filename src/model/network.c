@@ -181,7 +181,7 @@ weft_model_info weft_network_info(const weft_network *network) {
 
 static weft_cache_layer keeps_of(const weft_hparams *h, const weft_layer *layer) {
     weft_cache_layer keeps = {0};
-    layer->mixer->keeps(h, &keeps);
+    layer->mixer->keeps(h, layer, &keeps);
     return keeps;
 }
 

@@ -16,8 +16,8 @@ struct weft_network {
     size_t base_bytes;   /* of arch->hf_base, where the folder's names leave it out; else 0 */
     bool tied_output;    /* globals.output is globals.embedding */
     weft_layer *layers;  /* [h.n_layer] */
-    double *frequencies; /* [WEFT_ROPES, 2, n_rot / 2]: of global and of local layers, those
-                            of sequences within n_original and of longer ones */
+    double *frequencies; /* [WEFT_ROPES, 2, most pairs of either]: of global and of local layers,
+                            those of sequences within n_original and of longer ones */
     size_t n_frequency_bytes;
     char *name;        /* "general.name" or "_name_or_path"; "" if absent */
     size_t name_bytes; /* its NUL included */
@@ -54,7 +54,8 @@ void weft_rule_name(const weft_network *n, const weft_tensor_rule *rule, int32_t
 bool weft_rule_holds(const weft_network *n, const weft_tensor_rule *rule, int32_t layer);
 /* The field that a rule fills. */
 weft_tensor **weft_rule_field(weft_network *n, const weft_tensor_rule *rule, int32_t layer);
-int64_t weft_extent_of(const weft_hparams *h, weft_extent e);
+/* `layer` < 0: of the network. */
+int64_t weft_extent_of(const weft_network *n, int32_t layer, weft_extent e);
 
 /* A rule's extents. Of a vector, `cols` are its elements, and rows are those of its matrix. */
 typedef struct weft_rule_shape {
@@ -65,7 +66,8 @@ typedef struct weft_rule_shape {
     int64_t n_parts;   /* 0: not fused */
     int64_t n_stacked; /* experts */
 } weft_rule_shape;
-weft_rule_shape weft_rule_shape_of(const weft_hparams *h, const weft_tensor_rule *rule);
+weft_rule_shape weft_rule_shape_of(const weft_network *n, const weft_tensor_rule *rule,
+                                   int32_t layer);
 
 /* Calls fn for each rule that holds: globals, then layers. Stops at the first error. */
 typedef weft_status (*weft_rule_fn)(weft_binding *b, const weft_tensor_rule *rule, int32_t layer);

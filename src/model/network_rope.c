@@ -6,8 +6,14 @@
 #include "model/config.h"
 #include "model/network_impl.h"
 
+/* Pairs of the wider rope. */
+static size_t most_pairs(const weft_network *n) {
+    int32_t a = n->h.rope.n_rot, b = n->h.rope_local.n_rot;
+    return (size_t)(a > b ? a : b) / 2;
+}
+
 const double *weft_network_frequencies(const weft_network *n, int rope, bool longer) {
-    size_t half = (size_t)n->h.rope.n_rot / 2;
+    size_t half = most_pairs(n);
     return n->frequencies + ((size_t)rope * 2 + longer) * half;
 }
 
@@ -49,7 +55,7 @@ static weft_status fill(weft_network *n, const weft_metadata *metadata, float *d
     bool own_local = n->arch->rope_base_local > 0 || n->arch->rope_local_plain;
     double *to = n->frequencies;
     for (int rope = 0; rope < WEFT_ROPES; rope++)
-        for (int longer = 0; longer < 2; longer++, to += half) {
+        for (int longer = 0; longer < 2; longer++, to += most_pairs(n)) {
             bool divided = rope == 0 || !own_local;
             weft_status st = divided ? divisors_of(n, metadata, longer, half, divisors) : WEFT_OK;
             if (st)
@@ -67,7 +73,7 @@ weft_status weft_network_create_frequencies(weft_network *n, const weft_metadata
     size_t half = (size_t)n->h.rope.n_rot / 2;
     if (half == 0)
         return WEFT_OK;
-    n->n_frequency_bytes = weft_size_of(half, WEFT_ROPES * 2 * sizeof(double));
+    n->n_frequency_bytes = weft_size_of(most_pairs(n), WEFT_ROPES * 2 * sizeof(double));
     n->frequencies = weft_alloc(a, n->n_frequency_bytes);
     float *divisors = weft_alloc(a, half * sizeof *divisors);
     weft_status st = n->frequencies && divisors

@@ -19,8 +19,9 @@ typedef struct weft_pass {
     weft_tensor *row_ids;             /* [T] i32: 0, 1, … into the rope rows */
     weft_tensor *cosines[WEFT_ROPES]; /* [T, n_rot / 2] f32 */
     weft_tensor *sines[WEFT_ROPES];
-    weft_tensor *wanted;  /* [rows wanted] i32; NULL: no row's output is wanted */
-    weft_state_run *runs; /* [n_runs]: each sequence's rows and the state before them */
+    weft_tensor *layer_inputs; /* [T, n_layer, n_embd_layer] f32, or NULL */
+    weft_tensor *wanted;       /* [rows wanted] i32; NULL: no row's output is wanted */
+    weft_state_run *runs;      /* [n_runs]: each sequence's rows and the state before them */
     size_t n_runs;
 } weft_pass;
 
@@ -33,7 +34,7 @@ typedef struct weft_mixer {
      * NULL where none are. */
     weft_tensor *(*run)(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *in);
     /* What such a layer keeps in the cache, into *out (zeros). */
-    void (*keeps)(const weft_hparams *h, weft_cache_layer *out);
+    void (*keeps)(const weft_hparams *h, const weft_layer *layer, weft_cache_layer *out);
 } weft_mixer;
 
 extern const weft_mixer weft_mixer_attention;  /* attention.c */
@@ -57,11 +58,19 @@ weft_tensor *weft_pass_norm(const weft_pass *p, weft_scope *s, weft_tensor *x, w
 void weft_pass_append(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *k,
                       weft_tensor *v);
 
-/* in [T, n_embd], normed: the layer's dense network or mixture of experts, [T, n_embd]. */
-weft_tensor *weft_feed_forward(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *in);
+/* in [T, n_embd], the norm of x: the layer's dense network or mixture of experts or both, [T,
+ * n_embd]. */
+weft_tensor *weft_feed_forward(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *x,
+                               weft_tensor *in);
+
+/* x [T, n_embd], the embedding: what each layer reads beside the residual stream (layer_inputs of
+ * the pass); NULL where layers have no such inputs. */
+weft_tensor *weft_layer_inputs(const weft_pass *p, weft_scope *s, weft_tensor *x);
+/* x [T, n_embd] with the layer's own input added, and scaled, where the layer has these. */
+weft_tensor *weft_layer_end(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *x);
 
 /* Embedding, layers, output: what weft_forward gives, in `scope`; NULL where no rows are wanted. */
-weft_status weft_pass_run(const weft_pass *p, weft_scope *scope, const atomic_bool *cancel,
+weft_status weft_pass_run(weft_pass *p, weft_scope *scope, const atomic_bool *cancel,
                           weft_tensor **out);
 
 #endif

@@ -76,7 +76,7 @@ static weft_status pack_matrix(weft_binding *b, const char *name, weft_tensor **
 /* Of the weight itself, where it is a part of a fused tensor or one of several. */
 static uint64_t bytes_of(const weft_binding *b, const weft_tensor_rule *rule, int32_t layer) {
     const weft_tensor *t = *weft_rule_field(b->network, rule, layer);
-    weft_rule_shape shape = weft_rule_shape_of(&b->network->h, rule);
+    weft_rule_shape shape = weft_rule_shape_of(b->network, rule, layer);
     uint64_t n = (uint64_t)shape.n_stacked * (uint64_t)shape.rows * (uint64_t)shape.cols;
     return n / weft_dtype_block(t->dtype) * weft_dtype_block_bytes(t->dtype);
 }
@@ -104,16 +104,16 @@ static weft_status prepare_rule(weft_binding *b, const weft_tensor_rule *rule, i
     weft_rule_name(n, rule, layer, 0, name);
     uint64_t bytes = bytes_of(b, rule, layer);
     if (rule->flags & WEFT_RULE_MXFP4)
-        st = weft_derive_mxfp4(b, rule, name, field);
+        st = weft_derive_mxfp4(b, rule, layer, name, field);
     else if (weft_rule_derives(n, rule))
         st = weft_derive(b, rule, layer, field);
     else if (rule->flags & WEFT_RULE_FLOATS)
-        st = weft_derive_table(b, rule, name, field);
+        st = weft_derive_table(b, rule, layer, name, field);
     else if (rule->n_rows == WEFT_EXT_NONE)
         st = prepare_vector(b, rule, name, field);
     else if (rule->flags & WEFT_RULE_WIDE && is_narrow(*field))
         st = widen_matrix(b, name, field);
-    else if (b->options->pack)
+    else if (b->options->pack && !(rule->flags & WEFT_RULE_LOOKUP))
         st = pack_matrix(b, name, field);
     if (st)
         return st;

@@ -8,6 +8,7 @@
 #include "tensor/impl.h"
 
 #define PI 3.14159265358979323846
+#define STILL 1e30 /* GGUF files' divisor of pairs that do not turn: no position moves a float */
 
 static double power(double base, double exponent) {
     return weft_exact_exp(exponent * weft_exact_log(base));
@@ -48,7 +49,9 @@ static double yarn(const weft_rope_rule *r, double frequency, int32_t pair) {
 bool weft_rope_frequencies(const weft_rope_rule *rope, const float *divisors, double *out) {
     for (int32_t i = 0; i < rope->n_rot / 2; i++) {
         double f = power(rope->base, -2.0 * i / rope->n_rot);
-        if (rope->scaling == WEFT_ROPE_LINEAR)
+        if (rope->scaling == WEFT_ROPE_SHARE && i >= (int32_t)(rope->share * rope->n_rot / 2))
+            f /= STILL;
+        if (rope->scaling == WEFT_ROPE_LINEAR || rope->scaling == WEFT_ROPE_SHARE)
             f /= rope->factor;
         else if (rope->scaling == WEFT_ROPE_LLAMA3)
             f = llama3(rope, f);

@@ -11,6 +11,7 @@ typedef enum weft_rope_scaling {
     WEFT_ROPE_LINEAR, /* positions divided by `factor` */
     WEFT_ROPE_LLAMA3, /* long waves divided by `factor`, a ramp between */
     WEFT_ROPE_YARN,   /* Peng et al. 2023 */
+    WEFT_ROPE_SHARE,  /* the first pairs turn, as they would if all did, divided by `factor` */
     WEFT_ROPE_LONG    /* Ding et al. 2024: a divisor each, which sequences longer than n_original
                          have others of */
 } weft_rope_scaling;
@@ -23,6 +24,7 @@ typedef struct weft_rope_rule {
     double n_original;           /* positions before scaling: llama3, yarn, longrope */
     double low, high;            /* llama3: low_freq_factor, high_freq_factor */
     double beta_fast, beta_slow; /* yarn */
+    double share;                /* of the pairs that turn, by that rule */
     bool truncate;               /* yarn: correction bounds are whole numbers */
     double magnitude;            /* cosines and sines are multiplied by this */
 } weft_rope_rule;

@@ -44,6 +44,34 @@ MODELS = {
             patch_size=2, spatial_merge_size=2, temporal_patch_size=1, num_position_embeddings=4,
             in_channels=1),
         tie_word_embeddings=True), 0.2),
+    # As the E models: inputs of each layer's own, layers that share keys and values.
+    "gemma4": ("Gemma4ForCausalLM", "Gemma4TextConfig", dict(
+        hidden_size=16, intermediate_size=24, num_hidden_layers=6, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=16, global_head_dim=32, hidden_size_per_layer_input=8,
+        vocab_size_per_layer_input=VOCAB, num_kv_shared_layers=2, use_double_wide_mlp=True,
+        sliding_window=8, max_position_embeddings=256, final_logit_softcapping=30.0,
+        layer_types=["sliding_attention", "full_attention"] * 3), 0.2),
+    # As the 31B model: neither of these; values of the layers that see everything are their keys.
+    "gemma4-plain": ("Gemma4ForCausalLM", "Gemma4TextConfig", dict(
+        hidden_size=32, intermediate_size=24, num_hidden_layers=3, num_attention_heads=4,
+        num_key_value_heads=2, num_global_key_value_heads=1, attention_k_eq_v=True, head_dim=8,
+        global_head_dim=16, hidden_size_per_layer_input=0, sliding_window=8,
+        max_position_embeddings=256,
+        layer_types=["sliding_attention", "full_attention", "full_attention"]), 0.2),
+    # As the 26B-A4B model, within one that sees.
+    "gemma4-moe": ("Gemma4ForConditionalGeneration", "Gemma4Config", dict(
+        text_config=dict(
+            COMMON, hidden_size=32, intermediate_size=24, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=2, num_global_key_value_heads=1,
+            attention_k_eq_v=True, head_dim=8, global_head_dim=16, hidden_size_per_layer_input=0,
+            enable_moe_block=True, num_experts=4, top_k_experts=2, moe_intermediate_size=16,
+            sliding_window=8, max_position_embeddings=256, final_logit_softcapping=30.0,
+            layer_types=["sliding_attention", "full_attention"]),
+        vision_config=dict(
+            hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
+            num_key_value_heads=1, head_dim=8, patch_size=2, position_embedding_size=4,
+            pooling_kernel_size=1),
+        audio_config=None), 0.2),
     "deepseek-v2-lite": ("DeepseekV2ForCausalLM", "DeepseekV2Config", dict(
         hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
         q_lora_rank=None, kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12,
@@ -92,7 +120,7 @@ def make_model(class_name, config_name, arguments, std, seed):
         for name, p in model.named_parameters():
             if p.dim() > 1 and "A_log" not in name:
                 p.normal_(0, std if p.dim() < 3 else 0.4)
-            elif "norm" in name.lower():
+            elif "norm" in name.lower() or name.endswith("scale"):
                 p.add_(torch.randn_like(p) * 0.1)
             elif name.endswith("bias"):
                 p.normal_(0, 0.5)
@@ -101,6 +129,8 @@ def make_model(class_name, config_name, arguments, std, seed):
         for name, p in model.named_buffers():
             if "correction" in name:
                 p.normal_(0, 0.1)
+            elif "layer_scalar" in name:
+                p.add_(torch.randn_like(p) * 0.1)
     return model
 
 

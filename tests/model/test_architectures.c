@@ -45,7 +45,10 @@ static const char *const own[] = {"cohere",
                                   "mamba",
                                   "lfm2",
                                   "qwen3.5-moe",
-                                  "deepseek-v2-lite"};
+                                  "deepseek-v2-lite",
+                                  "gemma4",
+                                  "gemma4-plain",
+                                  "gemma4-moe"};
 #define N_SHARED (sizeof shared / sizeof *shared)
 #define N_OWN (sizeof own / sizeof *own)
 

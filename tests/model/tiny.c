@@ -159,12 +159,13 @@ static float uniform(void) {
 }
 
 static void make(weft_engine *engine, weft_weights *weights, const char *name,
-                 const weft_tensor_rule *rule, const weft_hparams *h) {
+                 const weft_tensor_rule *rule, const weft_network *of, int32_t layer) {
     bool matrix = rule->n_rows != WEFT_EXT_NONE;
-    int64_t dims[2] = {weft_extent_of(h, rule->n_rows), weft_extent_of(h, rule->n_cols)};
+    int64_t dims[2] = {weft_extent_of(of, layer, rule->n_rows),
+                       weft_extent_of(of, layer, rule->n_cols)};
     if (rule->n_rows == WEFT_EXT_VOCAB)
         dims[0] = TINY_VOCAB;
-    weft_rule_shape shape = weft_rule_shape_of(h, rule);
+    weft_rule_shape shape = weft_rule_shape_of(of, rule, layer);
     if (rule->fusion != WEFT_FUSED_NOT) {
         bool transposed = rule->flags & WEFT_RULE_TRANSPOSED;
         dims[0] = shape.n_stacked * shape.file_rows;
@@ -185,31 +186,35 @@ static void make(weft_engine *engine, weft_weights *weights, const char *name,
 }
 
 static void make_all(weft_engine *engine, weft_weights *weights, const weft_tensor_rule *rules,
-                     size_t n, const weft_hparams *h, weft_spelling spelling, const char *prefix) {
+                     size_t n, const weft_network *of, int32_t layer, const char *prefix) {
+    weft_spelling spelling = of->spelling;
     for (size_t i = 0; i < n; i++) {
         char name[160];
         bool wanted =
             rules[i].name[spelling] && !(rules[i].flags & (WEFT_RULE_OPTIONAL | WEFT_RULE_MIXTURE));
-        if (!wanted || (rules[i].flags & WEFT_RULE_OUTPUT && h->tied))
+        if (!wanted || (rules[i].flags & WEFT_RULE_OUTPUT && of->h.tied))
             continue;
         snprintf(name, sizeof name, "%s%s", prefix, rules[i].name[spelling]);
-        weft_rule_shape shape = weft_rule_shape_of(h, &rules[i]);
+        weft_rule_shape shape = weft_rule_shape_of(of, &rules[i], layer);
         bool nothing = rules[i].n_rows != WEFT_EXT_VOCAB && (shape.rows == 0 || shape.cols == 0);
         if (nothing || weft_weights_find(weights, name))
             continue; /* the latter: a part of a tensor that another rule made */
-        make(engine, weights, name, &rules[i], h);
+        make(engine, weights, name, &rules[i], of, layer);
     }
 }
 
 void tiny_fill_weights(weft_engine *engine, weft_weights *weights, const weft_arch *arch,
                        const weft_hparams *h, weft_spelling spelling) {
+    /* All layers are of one size. */
+    weft_layer all = {.head_dim = h->head_dim, .n_head_kv = h->n_head_kv, .n_ff = h->n_ff};
+    weft_network of = {.h = *h, .spelling = spelling, .layers = &all};
     state = 20261130;
-    make_all(engine, weights, arch->globals, arch->n_globals, h, spelling, "");
+    make_all(engine, weights, arch->globals, arch->n_globals, &of, -1, "");
     for (int32_t i = 0; i < h->n_layer; i++) {
         char prefix[48];
         snprintf(prefix, sizeof prefix, spelling == WEFT_SPELL_HF ? "model.layers.%d." : "blk.%d.",
                  i);
-        make_all(engine, weights, arch->layer, arch->n_layer_rules, h, spelling, prefix);
+        make_all(engine, weights, arch->layer, arch->n_layer_rules, &of, 0, prefix);
     }
 }
 

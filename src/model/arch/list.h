@@ -16,6 +16,7 @@
     X(weft_arch_gemma)                                                                             \
     X(weft_arch_gemma2)                                                                            \
     X(weft_arch_gemma3)                                                                            \
+    X(weft_arch_gemma4)                                                                            \
     X(weft_arch_phi2)                                                                              \
     X(weft_arch_phi3)                                                                              \
     X(weft_arch_gpt2)                                                                              \

@@ -2,7 +2,8 @@
  * have it: a short convolution over q, k and v, the delta rule, a norm of each head and a gate. */
 #include "model/mixers/states.h"
 
-static void keeps(const weft_hparams *h, weft_cache_layer *out) {
+static void keeps(const weft_hparams *h, const weft_layer *l, weft_cache_layer *out) {
+    (void)l;
     const weft_recurrence *r = &h->rec;
     out->states[0] = (weft_cache_state){2, {r->n_taps - 1, r->n_conv}};
     out->states[1] = (weft_cache_state){3, {r->n_head, r->n_state, r->head_dim}};

@@ -4,7 +4,8 @@
  * is attention with one KV head whose values are the first columns of its keys. */
 #include "model/mixers/states.h"
 
-static void keeps(const weft_hparams *h, weft_cache_layer *out) {
+static void keeps(const weft_hparams *h, const weft_layer *l, weft_cache_layer *out) {
+    (void)l;
     out->n_head_kv = 1;
     out->dim_k = h->latent.n_kv + h->rope.n_rot;
     out->dim_v = 0; /* values are columns of the keys */

@@ -4,7 +4,8 @@
 
 /* ---- Mamba: a decay of its own for each element of each channel's state ---- */
 
-static void keeps_1(const weft_hparams *h, weft_cache_layer *out) {
+static void keeps_1(const weft_hparams *h, const weft_layer *l, weft_cache_layer *out) {
+    (void)l;
     const weft_recurrence *r = &h->rec;
     out->states[0] = (weft_cache_state){2, {r->n_taps - 1, r->n_conv}};
     out->states[1] = (weft_cache_state){2, {r->n_inner, r->n_state}};
@@ -41,7 +42,8 @@ const weft_mixer weft_mixer_mamba = {"mamba", run_1, keeps_1};
 
 /* ---- Mamba-2: a decay a head, inputs and outputs shared by groups of heads ---- */
 
-static void keeps_2(const weft_hparams *h, weft_cache_layer *out) {
+static void keeps_2(const weft_hparams *h, const weft_layer *l, weft_cache_layer *out) {
+    (void)l;
     const weft_recurrence *r = &h->rec;
     out->states[0] = (weft_cache_state){2, {r->n_taps - 1, r->n_conv}};
     out->states[1] = (weft_cache_state){3, {r->n_head, r->head_dim, r->n_state}};

@@ -2,7 +2,8 @@
  * between two gates that come from the same projection as its input. */
 #include "model/mixers/states.h"
 
-static void keeps(const weft_hparams *h, weft_cache_layer *out) {
+static void keeps(const weft_hparams *h, const weft_layer *l, weft_cache_layer *out) {
+    (void)l;
     out->states[0] = (weft_cache_state){2, {h->rec.n_taps - 1, h->rec.n_conv}};
 }
 
