@@ -410,5 +410,7 @@ weft_status weft_network_export_keys(const weft_network *network, weft_metadata 
     put_rope(&k);
     put_pooling(&k);
     put_encoder(&k);
+    if (k.arch->layers_differ) /* other keys need it */
+        put_pattern(&k);
     return k.status ? k.status : read_back(&k);
 }
