@@ -195,10 +195,10 @@ static void sines_f32(const float *x, size_t n, uint32_t turns, float *y) {
         size_t m = n - at < 256 ? n - at : 256;
         bool great = false;
         memcpy(kept, x + at, m * sizeof *x);
-        for (size_t i = 0; i < m; i++) {
-            great |= !(fabsf(kept[i]) < 0x1p20f);
+        for (size_t i = 0; i < m; i++)
             y[at + i] = weft_sin32_near(kept[i], turns);
-        }
+        for (size_t i = 0; i < m; i++)
+            great |= !(fabsf(kept[i]) < 0x1p20f);
         for (size_t i = 0; great && i < m; i++)
             if (!(fabsf(kept[i]) < 0x1p20f))
                 y[at + i] =
