@@ -110,6 +110,7 @@ weft_status weft_pass_run(weft_pass *p, weft_scope *scope, const atomic_bool *ca
             return st;
         weft_profile_mark(engine, "feed forward", i);
         x = feed(p, b, i, half);
+        weft_pass_narrow(p, scope, i);
         st = failed(b);
     }
     if (st)

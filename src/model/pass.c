@@ -1,12 +1,27 @@
 /* What the parts of a step's way through the layers share: see pass.h. */
 #include "model/pass.h"
 
+/* The last layer that adds to the cache. */
+static int32_t last_keeping(const weft_pass *p) {
+    return p->n->h.n_layer - 1 - p->n->h.n_sharing;
+}
+
 bool weft_pass_ends(const weft_pass *p, int32_t layer) {
-    return layer == p->n->h.n_layer - 1 && !p->wanted;
+    return layer == last_keeping(p) && !p->wanted;
 }
 
 weft_tensor *weft_pass_wanted(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *x) {
-    return layer == p->n->h.n_layer - 1 ? weft_index_select(s, x, 0, p->wanted) : x;
+    return layer == last_keeping(p) ? weft_index_select(s, x, 0, p->wanted) : x;
+}
+
+void weft_pass_narrow(weft_pass *p, weft_scope *s, int32_t layer) {
+    if (layer != last_keeping(p) || layer == p->n->h.n_layer - 1)
+        return;
+    for (size_t i = 0; i < p->n_wanted; i++)
+        p->rows[i] = p->rows[p->wanted_ids[i]]; /* ascending */
+    p->row_ids = p->wanted;
+    if (p->layer_inputs)
+        p->layer_inputs = weft_index_select(s, p->layer_inputs, 0, p->wanted);
 }
 
 weft_tensor *weft_pass_norm(const weft_pass *p, weft_scope *s, weft_tensor *x, weft_tensor *weight,

@@ -20,8 +20,10 @@ typedef struct weft_pass {
     weft_tensor *cosines[WEFT_ROPES]; /* [T, n_rot / 2] f32 */
     weft_tensor *sines[WEFT_ROPES];
     weft_tensor *layer_inputs; /* [T, n_layer, n_embd_layer] f32, or NULL */
-    weft_tensor *wanted;       /* [rows wanted] i32; NULL: no row's output is wanted */
-    weft_state_run *runs;      /* [n_runs]: each sequence's rows and the state before them */
+    weft_tensor *wanted;       /* [n_wanted] i32; NULL: no row's output is wanted */
+    int32_t *wanted_ids;       /* the same */
+    size_t n_wanted;
+    weft_state_run *runs; /* [n_runs]: each sequence's rows and the state before them */
     size_t n_runs;
 } weft_pass;
 
@@ -30,7 +32,7 @@ typedef struct weft_pass {
 typedef struct weft_mixer {
     const char *name; /* of its phase in a profile */
     /* in [T, n_embd], normed. Writes the layer's part of the cache for all rows, gives the layer's
-     * contribution [T, n_embd] — in the last layer of the rows wanted only (weft_pass_wanted), and
+     * contribution [T, n_embd] — where weft_pass_wanted says so of the rows wanted only, and
      * NULL where none are. */
     weft_tensor *(*run)(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *in);
     /* What such a layer keeps in the cache, into *out (zeros). */
@@ -44,11 +46,14 @@ extern const weft_mixer weft_mixer_delta_net;  /* mixers/delta_net.c */
 extern const weft_mixer weft_mixer_mamba;      /* mixers/mamba.c */
 extern const weft_mixer weft_mixer_mamba2;
 
-/* Whether the layer is the last one and no rows are wanted: its part of the cache is what the
- * step was for. */
+/* Whether the layer is the last one that adds to the cache and no rows are wanted: its part of the
+ * cache is what the step was for. */
 bool weft_pass_ends(const weft_pass *p, int32_t layer);
-/* Rows that go on after this layer: all of x [T, …], or in the last layer those wanted. */
+/* Rows that go on after this layer: all of x [T, …], or of the last one that adds to the cache
+ * those wanted. */
 weft_tensor *weft_pass_wanted(const weft_pass *p, weft_scope *s, int32_t layer, weft_tensor *x);
+/* After that layer: layers that follow it see the wanted rows as if there were no others. */
+void weft_pass_narrow(weft_pass *p, weft_scope *s, int32_t layer);
 
 /* The architecture's norm; `weight` NULL gives x itself. bias may be NULL. */
 weft_tensor *weft_pass_norm(const weft_pass *p, weft_scope *s, weft_tensor *x, weft_tensor *weight,

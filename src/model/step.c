@@ -96,6 +96,8 @@ static weft_status prepare(weft_pass *p, weft_scope *scope) {
     for (size_t i = 0; i < step->n; i++)
         if (wants(step, i))
             ids[n_wanted[0]++] = (int32_t)i;
+    p->wanted_ids = ids;
+    p->n_wanted = (size_t)n_wanted[0];
     if (n_wanted[0])
         p->wanted =
             weft_from_data(scope, WEFT_I32, 1, n_wanted, ids, (size_t)n_wanted[0] * sizeof *ids);
