@@ -90,6 +90,19 @@ static weft_status check_heads(const weft_config *c, const weft_hparams *h, int3
                             h->n_head);
 }
 
+static weft_status check_values(const weft_config *c, int32_t head_dim) {
+    char name[WEFT_CONFIG_NAME];
+    int32_t value_dim = head_dim;
+    weft_status st =
+        weft_config_i32(c, WEFT_KEY_HEAD_DIM_V_LOCAL, false, 1, MAX_HEAD_DIM, &value_dim);
+    if (st || value_dim == head_dim)
+        return st;
+    weft_config_name(c, WEFT_KEY_HEAD_DIM_V_LOCAL, name);
+    return weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
+                            "values of %d elements with keys of %d are not supported", value_dim,
+                            head_dim);
+}
+
 static weft_status read_heads(const weft_config *c, weft_hparams *h) {
     bool overrides;
     weft_status st = find_overrides(c, &overrides);
@@ -106,15 +119,9 @@ static weft_status read_heads(const weft_config *c, weft_hparams *h) {
     if ((st = read_sizes(c, h, WEFT_KEY_HEAD_DIM, "head_dim", false, MAX_HEAD_DIM, dims)) ||
         (st = read_sizes(c, h, WEFT_KEY_N_HEAD_KV, "num_key_value_heads", false, MAX_HEADS,
                          heads)) ||
-        (st = check_heads(c, h, heads[0])) || (st = check_heads(c, h, heads[1])))
+        (st = check_heads(c, h, heads[0])) || (st = check_heads(c, h, heads[1])) ||
+        (st = check_values(c, dims[1])))
         return st;
-    int32_t value_dim = dims[1];
-    if ((st = weft_config_i32(c, WEFT_KEY_HEAD_DIM_V_LOCAL, false, 1, MAX_HEAD_DIM, &value_dim)))
-        return st;
-    if (value_dim != dims[1])
-        return weft_fail(WEFT_E_UNSUPPORTED,
-                         "values of %d elements with keys of %d are not supported", value_dim,
-                         dims[1]);
     h->head_dim = dims[0];
     h->head_dim_local = dims[1];
     h->n_head_kv = heads[0];
@@ -140,7 +147,8 @@ static weft_status read_widths(const weft_config *c, weft_hparams *h) {
     h->rope_local.n_rot = n_rot;
     if (n_rot % 2 == 0 && h->rope.n_rot % 2 == 0)
         return WEFT_OK;
-    weft_config_name(c, WEFT_KEY_HEAD_DIM, name);
+    if (n_rot % 2 == 0 || !weft_config_name(c, WEFT_KEY_N_ROT_LOCAL, name))
+        weft_config_name(c, n_rot % 2 ? WEFT_KEY_HEAD_DIM_LOCAL : WEFT_KEY_HEAD_DIM, name);
     return weft_config_fail(c, WEFT_E_FORMAT, name,
                             "rope turns pairs, but the elements of a head are not even");
 }

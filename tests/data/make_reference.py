@@ -178,6 +178,10 @@ def write_gguf(path, metadata, tensors):
             out += [struct.pack("<I", 8), string(value)]
         elif isinstance(value, int):
             out.append(struct.pack("<II", 4, value))
+        elif isinstance(value, list): # bools or i32
+            bools = isinstance(value[0], bool)
+            out.append(struct.pack("<IIQ", 9, 7 if bools else 5, len(value)))
+            out.append(struct.pack(f"<{len(value)}{'?' if bools else 'i'}", *value))
         else:
             out.append(struct.pack("<If", 6, value))
     at, data = 0, []
@@ -276,7 +280,59 @@ def deepseek_gguf(model, path):
         p + "rope.scaling.yarn_log_multiplier": 0.0707}, tensors)
 
 
-GGUF = {"mamba": mamba_gguf, "deepseek-v2-lite": deepseek_gguf}
+def gemma4_moe_gguf(model, path):
+    """Gate and up of the experts in one stack, as converters leave them."""
+    c, w = model.config.get_text_config(), model.state_dict()
+    prefix = "model.language_model."
+    names = {"layer_scalar": "layer_output_scale.weight", "router.scale": "ffn_gate_inp.scale",
+             "router.per_expert_scale": "ffn_down_exps.scale",
+             "router.proj.weight": "ffn_gate_inp.weight",
+             "experts.gate_up_proj": "ffn_gate_up_exps.weight",
+             "experts.down_proj": "ffn_down_exps.weight", "input_layernorm.weight": "attn_norm.weight",
+             "post_attention_layernorm.weight": "post_attention_norm.weight",
+             "pre_feedforward_layernorm.weight": "ffn_norm.weight",
+             "post_feedforward_layernorm.weight": "post_ffw_norm.weight",
+             "pre_feedforward_layernorm_2.weight": "pre_ffw_norm_2.weight",
+             "post_feedforward_layernorm_1.weight": "post_ffw_norm_1.weight",
+             "post_feedforward_layernorm_2.weight": "post_ffw_norm_2.weight"}
+    for part in "qkv":
+        names[f"self_attn.{part}_proj.weight"] = f"attn_{part}.weight"
+        names[f"self_attn.{part}_norm.weight"] = f"attn_{part}_norm.weight"
+    names["self_attn.o_proj.weight"] = "attn_output.weight"
+    for part in ("gate", "up", "down"):
+        names[f"mlp.{part}_proj.weight"] = f"ffn_{part}.weight"
+    window = [t == "sliding_attention" for t in c.layer_types]
+    sizes = [c.per_layer_config[i] for i in range(c.num_hidden_layers)]
+    whole, local = sizes[window.index(False)].head_dim, sizes[window.index(True)].head_dim
+    turning = whole // 8 # a quarter of the pairs
+    tensors = {"token_embd.weight": w[prefix + "embed_tokens.weight"],
+               "output_norm.weight": w[prefix + "norm.weight"],
+               "rope_freqs.weight": torch.tensor([1.0] * turning + [1e30] * (whole // 2 - turning))}
+    for i in range(c.num_hidden_layers):
+        for hf, gguf in names.items():
+            if f"{prefix}layers.{i}.{hf}" in w:
+                tensors[f"blk.{i}.{gguf}"] = w[f"{prefix}layers.{i}.{hf}"]
+    p = "gemma4."
+    write_gguf(path, {
+        "general.architecture": "gemma4", p + "block_count": c.num_hidden_layers,
+        p + "context_length": 256, p + "embedding_length": c.hidden_size,
+        p + "feed_forward_length": c.intermediate_size,
+        p + "attention.head_count": c.num_attention_heads,
+        p + "attention.head_count_kv": [s.num_key_value_heads for s in sizes],
+        p + "attention.layer_norm_rms_epsilon": c.rms_norm_eps,
+        p + "attention.key_length": whole, p + "attention.value_length": whole,
+        p + "attention.key_length_swa": local, p + "attention.value_length_swa": local,
+        p + "attention.shared_kv_layers": 0, p + "embedding_length_per_layer_input": 0,
+        p + "attention.sliding_window": c.sliding_window,
+        p + "attention.sliding_window_pattern": window,
+        p + "rope.dimension_count": whole, p + "rope.dimension_count_swa": local,
+        p + "rope.freq_base": 1000000.0, p + "rope.freq_base_swa": 10000.0,
+        p + "final_logit_softcapping": c.final_logit_softcapping,
+        p + "expert_count": c.num_experts, p + "expert_used_count": c.top_k_experts,
+        p + "expert_feed_forward_length": c.moe_intermediate_size}, tensors)
+
+
+GGUF = {"gemma4-moe": gemma4_moe_gguf, "mamba": mamba_gguf, "deepseek-v2-lite": deepseek_gguf}
 
 
 def write(name):

@@ -34,6 +34,8 @@ static void test_own_references(void **state) {
                {"granite-hybrid-dense", "", WEFT_NUMBERS_REPRODUCIBLE},
                {"qwen3.5-moe", "", WEFT_NUMBERS_DEFAULT},
                {"qwen3.5-vision", "", WEFT_NUMBERS_DEFAULT},
+               {"gemma4-moe", "/gemma4-moe-f32.gguf", WEFT_NUMBERS_REPRODUCIBLE},
+               {"gemma4", "", WEFT_NUMBERS_DEFAULT},
                {"deepseek-v2-lite", "", WEFT_NUMBERS_REPRODUCIBLE},
                {"deepseek-v2-lite", "/deepseek-v2-lite-f32.gguf", WEFT_NUMBERS_FLOAT}};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)

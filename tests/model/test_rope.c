@@ -106,6 +106,23 @@ static void test_yarn(void **state) {
     assert_close(f[63], pow(1e6, -63 / 64.0) / 4);
 }
 
+/* The first pairs turn as in a rope of all of them; the others do not, wherever they stand. */
+static void test_share(void **state) {
+    (void)state;
+    double f[16];
+    weft_rope_rule r = rule(32, 1e6);
+    r.scaling = WEFT_ROPE_SHARE;
+    r.share = 0.25;
+    r.factor = 2;
+    assert_true(weft_rope_frequencies(&r, NULL, f));
+    for (int i = 0; i < 16; i++) {
+        if (i < 4)
+            assert_close(f[i], pow(1e6, -i / 16.0) / 2);
+        else
+            assert_true((float)(1 + sin(1e9 * f[i])) == 1 && f[i] > 0);
+    }
+}
+
 /* Rows depend on position and pair alone, and are the angles' cosines and sines rounded once. */
 static void test_rows(void **state) {
     (void)state;
@@ -136,6 +153,7 @@ int main(void) {
         cmocka_unit_test(test_plain_and_linear),
         cmocka_unit_test(test_llama3),
         cmocka_unit_test(test_yarn),
+        cmocka_unit_test(test_share),
         cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
