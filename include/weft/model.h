@@ -53,7 +53,7 @@ typedef struct weft_model_info {
     uint64_t weight_bytes; /* as stored in the file */
     int32_t n_layer, n_embd, n_head, n_head_kv, n_vocab;
     int32_t n_context; /* the longest the model was trained for */
-    bool is_encoder;   /* it embeds texts (embed.h) and generates none */
+    bool embeds_only;  /* an encoder, or without its head: it embeds texts (embed.h), no more */
 } weft_model_info;
 
 WEFT_API weft_model_info weft_model_get_info(const weft_model *model);

@@ -29,7 +29,7 @@ typedef struct weft_session_options {
 WEFT_API weft_session_options weft_session_options_default(void);
 
 /* `options` may be NULL. *out is owned by the caller and holds a reference to `model`. Errors:
- * WEFT_E_ARGUMENT, WEFT_E_UNSUPPORTED (an encoder), WEFT_E_MEMORY (with the size needed). */
+ * WEFT_E_ARGUMENT, WEFT_E_UNSUPPORTED (it embeds only), WEFT_E_MEMORY (with the size needed). */
 WEFT_API weft_status weft_session_create(weft_model *model, const weft_session_options *options,
                                          weft_session **out);
 WEFT_API void weft_session_release(weft_session **session);

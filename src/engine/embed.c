@@ -243,7 +243,7 @@ weft_status weft_embed(weft_model *model, const weft_embed_text *texts, size_t n
     e.o.n_batch = e.o.n_batch ? e.o.n_batch : DEFAULT_BATCH;
     if (e.o.pooling == WEFT_POOLING_DEFAULT)
         e.o.pooling = weft_network_pooling(model->network);
-    e.whole = info.is_encoder;
+    e.whole = weft_network_is_bidirectional(model->network);
     e.n_embd = (size_t)info.n_embd;
     measure(&e);
     weft_fpenv saved = weft_fpenv_enter();

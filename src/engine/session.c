@@ -78,9 +78,10 @@ weft_status weft_session_create(weft_model *model, const weft_session_options *o
     if (status)
         return status;
     weft_model_info info = weft_network_info(model->network);
-    if (info.is_encoder)
+    if (info.embeds_only)
         return weft_fail(WEFT_E_UNSUPPORTED,
-                         "%s is an encoder: it embeds texts (weft_embed) and generates none",
+                         "this %s has no output for tokens: it embeds texts (weft_embed) and "
+                         "generates none",
                          info.architecture);
     int32_t trained = info.n_context;
     int32_t n_context = o.n_context;

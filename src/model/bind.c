@@ -7,9 +7,17 @@
 #include "model/network_impl.h"
 #include "tensor/kernels/panel.h"
 
+static const char *base_of(const weft_network *n) {
+    return n->arch->hf_base ? n->arch->hf_base : "model.";
+}
+
 /* The first part of names in this model's files that they leave out. */
 static size_t left_out(const weft_network *n, const char *name) {
-    return n->base_bytes > 0 && !strncmp(name, n->arch->hf_base, n->base_bytes) ? n->base_bytes : 0;
+    return n->base_bytes > 0 && !strncmp(name, base_of(n), n->base_bytes) ? n->base_bytes : 0;
+}
+
+static const char *layers_of(const weft_network *n) {
+    return n->arch->hf_layers ? n->arch->hf_layers : "model.layers.";
 }
 
 /* Folders of models that see or hear as well: "model.layers.…" goes by one of these before or
@@ -27,9 +35,8 @@ static void folder_name(const weft_network *n, const char *name, char *out, size
 }
 
 static void layer_prefix(const weft_network *n, char out[96]) {
-    const char *folder = n->arch->hf_layers ? n->arch->hf_layers : "model.layers.";
     if (n->spelling == WEFT_SPELL_HF)
-        folder_name(n, folder, out, 96);
+        folder_name(n, layers_of(n), out, 96);
     else
         snprintf(out, 96, "blk.");
 }
@@ -300,7 +307,8 @@ static bool has_alternative(const weft_network *n, const weft_tensor_rule *rule,
 
 static weft_status missing(const weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
                            const char *name) {
-    if (rule->flags & WEFT_RULE_OPTIONAL || has_alternative(b->network, rule, layer))
+    bool headless = rule->flags & WEFT_RULE_OUTPUT && b->network->base_bytes > 0;
+    if (headless || rule->flags & WEFT_RULE_OPTIONAL || has_alternative(b->network, rule, layer))
         return WEFT_OK;
     if (layer >= 0)
         return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing (the model has %d layers)", name,
@@ -467,7 +475,8 @@ static weft_status refuse_strangers(const weft_binding *b) {
     return WEFT_OK;
 }
 
-/* Some folders name the tensors of the model without its head: "h.0.…", not "transformer.h.0.…". */
+/* Some folders name the tensors as those of the model without its head: "h.0.…", not
+ * "transformer.h.0.…". They may have no output matrix, and give embeddings only, then. */
 static void find_base(weft_binding *b) {
     weft_network *n = b->network;
     n->base_bytes = 0;
@@ -480,16 +489,20 @@ static void find_base(weft_binding *b) {
         else if (!strncmp(name, BEFORE, sizeof BEFORE - 1))
             n->wrap = BEFORE;
     }
-    if (n->spelling != WEFT_SPELL_HF || !n->arch->hf_base)
+    size_t bytes = strlen(base_of(n));
+    const char *layers = layers_of(n) + bytes;
+    bool found = false;
+    if (n->spelling != WEFT_SPELL_HF || n->wrap || strncmp(layers_of(n), base_of(n), bytes) != 0)
         return;
-    size_t bytes = strlen(n->arch->hf_base);
     for (size_t i = 0; i < weft_weights_count(b->weights); i++) {
         const char *name;
         weft_weights_at(b->weights, i, &name);
-        if (!strncmp(name, n->arch->hf_base, bytes))
+        if (!strncmp(name, base_of(n), bytes))
             return;
+        found = found || !strncmp(name, layers, strlen(layers));
     }
-    n->base_bytes = bytes;
+    if (found)
+        n->base_bytes = bytes;
 }
 
 weft_status weft_network_bind(weft_binding *b) {

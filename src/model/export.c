@@ -247,6 +247,11 @@ weft_status weft_network_export(weft_network *network, weft_weights *weights, we
     exporting e = {.n = network, .gguf = *network, .fn = fn, .ctx = ctx, .weights = weights};
     e.gguf.spelling = WEFT_SPELL_GGUF;
     e.gguf.arch = weft_network_exported_arch(network);
+    if (!network->globals.output && !network->arch->bidirectional)
+        return weft_fail(
+            WEFT_E_UNSUPPORTED,
+            "lm_head.weight: missing, and in a GGUF file of %s that means the embedding",
+            e.gguf.arch->name);
     weft_status st = export_rules(&e, -1);
     if (!st)
         st = export_scaling(&e, weights);

@@ -21,7 +21,8 @@ typedef struct weft_step {
  * no heap allocation. Takes the engine's pass lock.
  *
  * An encoder sees whole texts: each sequence is empty before the step, and what the step leaves in
- * the cache is of no further use. It gives no logits (WEFT_E_UNSUPPORTED). */
+ * the cache is of no further use. A network without an output matrix
+ * gives no logits (WEFT_E_UNSUPPORTED). */
 weft_status weft_forward(const weft_network *network, weft_cache *cache, weft_scope *scope,
                          const weft_step *step, const atomic_bool *cancel, weft_tensor **out);
 

@@ -176,13 +176,17 @@ weft_model_info weft_network_info(const weft_network *network) {
                              .n_head_kv = h->n_head_kv,
                              .n_vocab = h->n_vocab,
                              .n_context = h->n_context,
-                             .is_encoder = network->arch->bidirectional};
+                             .embeds_only = !network->globals.output};
 }
 
 static weft_cache_layer keeps_of(const weft_hparams *h, const weft_layer *layer) {
     weft_cache_layer keeps = {0};
     layer->mixer->keeps(h, layer, &keeps);
     return keeps;
+}
+
+bool weft_network_is_bidirectional(const weft_network *network) {
+    return network->arch->bidirectional;
 }
 
 weft_pooling weft_network_pooling(const weft_network *network) {

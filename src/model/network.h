@@ -34,6 +34,8 @@ void weft_network_destroy(weft_network **network);
 
 /* Everything but the weights themselves; strings borrowed from the network. */
 weft_model_info weft_network_info(const weft_network *network);
+/* An encoder: a step must hold whole texts. */
+bool weft_network_is_bidirectional(const weft_network *network);
 /* How its hidden states become embeddings where the caller does not say: never DEFAULT. */
 weft_pooling weft_network_pooling(const weft_network *network);
 /* What layer `layer` keeps of the past. */

@@ -104,12 +104,13 @@ static weft_status prepare(weft_pass *p, weft_scope *scope) {
     return failed(scope);
 }
 
-/* An encoder's texts are whole, and it has no output but its hidden states. */
-static weft_status check_encoder(const weft_network *n, const weft_cache *cache,
-                                 const weft_step *step) {
-    if (!step->hidden)
-        return weft_fail(WEFT_E_UNSUPPORTED, "%s is an encoder: it gives no logits", n->arch->name);
-    for (size_t i = 0; i < step->n; i++)
+/* Models without an output matrix have no logits; encoders see whole texts. */
+static weft_status check_kind(const weft_network *n, const weft_cache *cache,
+                              const weft_step *step) {
+    if (!step->hidden && !n->globals.output)
+        return weft_fail(WEFT_E_UNSUPPORTED, "this %s gives hidden states, no logits",
+                         n->arch->name);
+    for (size_t i = 0; n->arch->bidirectional && i < step->n; i++)
         if (weft_cache_length(cache, step->sequences[i]) > 0)
             return weft_fail(WEFT_E_ARGUMENT, "%s is an encoder: a text must be evaluated whole",
                              n->arch->name);
@@ -129,9 +130,8 @@ static weft_status check(const weft_network *network, const weft_cache *cache,
     weft_status st = weft_engine_alive(network->engine);
     if (st || (st = failed(scope)))
         return st;
-    if (network->arch->bidirectional && (st = check_encoder(network, cache, step)))
-        return st;
-    return check_tokens(network, step);
+    st = check_tokens(network, step);
+    return st ? st : check_kind(network, cache, step);
 }
 
 weft_status weft_forward(const weft_network *network, weft_cache *cache, weft_scope *scope,

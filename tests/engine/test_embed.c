@@ -143,12 +143,13 @@ static void link_into(const char *dir, const char *name, const char *from) {
     assert_int_equal(symlink(from, to), 0);
 }
 
-static void write_into(const char *dir, const char *name, const char *text) {
+static void write_bytes(const char *dir, const char *name, const char *bytes, size_t n) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", dir, name);
+    unlink(path);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
     assert_int_equal(fclose(f), 0);
 }
 
@@ -295,6 +296,118 @@ static void test_decoder_gives_its_last_hidden_state(void **state) {
     close_model(&o);
 }
 
+static char *read_text(const char *path, size_t *n) {
+    weft_mapping map;
+    assert_weft_ok(weft_file_map(path, &map));
+    char *text = malloc(map.size_bytes + 1);
+    assert_non_null(text);
+    memcpy(text, map.data, map.size_bytes);
+    text[ *n = map.size_bytes] = 0;
+    weft_file_unmap(&map);
+    return text;
+}
+
+/* Writes the model's weights with other names in the header, which must not be longer. */
+static void rename_tensors(const char *dir, const char *model, const char *const (*pairs)[2],
+                           size_t n_pairs) {
+    char from[512];
+    size_t n;
+    uint64_t n_head;
+    snprintf(from, sizeof from, OWN "%s/model.safetensors", model);
+    char *file = read_text(from, &n), *at = file + 8, *to = at;
+    memcpy(&n_head, file, 8);
+    for (char *end = at + n_head; at < end;) {
+        size_t i = 0;
+        while (i < n_pairs && strncmp(at, pairs[i][0], strlen(pairs[i][0])) != 0)
+            i++;
+        if (i == n_pairs) {
+            *to++ = *at++;
+            continue;
+        }
+        memcpy(to, pairs[i][1], strlen(pairs[i][1]));
+        to += strlen(pairs[i][1]);
+        at += strlen(pairs[i][0]);
+    }
+    memset(to, ' ', (size_t)(at - to));
+    write_bytes(dir, "model.safetensors", file, n);
+    free(file);
+}
+
+/* llama-linear as its class without a head saves it: names without "model.", no output matrix. */
+static void make_headless(char dir[32]) {
+    static const char *const names[][2] = {{"\"model.", "\""}, {"\"lm_head", "\"another"}};
+    size_t n;
+    make_folder(dir, "llama-linear");
+    char *config = read_text(OWN "llama-linear/config.json", &n);
+    char *class = strstr(config, "LlamaForCausalLM");
+    assert_non_null(class);
+    memmove(class + 10, class + 16, strlen(class + 16) + 1);
+    memcpy(class, "LlamaModel", 10);
+    write_bytes(dir, "config.json", config, strlen(config));
+    free(config);
+    rename_tensors(dir, "llama-linear", names, 2);
+}
+
+/* The vector of one text, compared with that of the model of tests/data. */
+static void same_as(const char *dir, const char *model) {
+    static const int32_t ids[] = {5, 17, 23, 44, 9};
+    float want[MOST_EMBD], out[MOST_EMBD];
+    char path[512];
+    weft_embed_text text = {ids, 5};
+    snprintf(path, sizeof path, OWN "%s", model);
+    opened o = open_model(path, WEFT_NUMBERS_REPRODUCIBLE, 1);
+    assert_weft_ok(weft_embed(o.model, &text, 1, NULL, want));
+    close_model(&o);
+    o = open_model(dir, WEFT_NUMBERS_REPRODUCIBLE, 1);
+    assert_weft_ok(weft_embed(o.model, &text, 1, NULL, out));
+    assert_memory_equal(out, want, o.n_embd * sizeof *out);
+    close_model(&o);
+}
+
+static void test_models_without_a_head(void **state) {
+    (void)state;
+    char dir[32], path[256];
+    weft_session *session;
+    make_headless(dir);
+    same_as(dir, "llama-linear");
+    opened o = open_model(dir, WEFT_NUMBERS_REPRODUCIBLE, 1);
+    assert_true(weft_model_get_info(o.model).embeds_only);
+    assert_weft_fails(weft_session_create(o.model, NULL, &session), WEFT_E_UNSUPPORTED);
+    link_into(dir, "tokenizer.json", WEFT_TEST_DATA "/tokenizers/bpe-words.json");
+    snprintf(path, sizeof path, "%s/model.gguf", dir);
+    assert_weft_fails(weft_convert_folder(o.engine, dir, path, NULL), WEFT_E_UNSUPPORTED);
+    assert_detail_has("lm_head.weight");
+    close_model(&o);
+    remove_folder(dir);
+}
+
+/* ---- Other spellings ---- */
+
+/* The first BERTs have norms of gamma and beta; Nomic's configuration is spelled as GPT-2's. */
+static void test_spellings_of_published_folders(void **state) {
+    (void)state;
+    static const char *const names[][2] = {{"LayerNorm.weight", "LayerNorm.gamma"},
+                                           {"LayerNorm.bias", "LayerNorm.beta"}};
+    static const char config[] =
+        "{\"architectures\": [\"NomicBertModel\"], \"model_type\": \"nomic_bert\", "
+        "\"activation_function\": \"swiglu\", \"causal\": false, \"layer_norm_epsilon\": 1e-12, "
+        "\"max_trained_positions\": 64, \"mlp_fc1_bias\": false, \"mlp_fc2_bias\": false, "
+        "\"n_embd\": 32, \"n_head\": 4, \"n_inner\": 48, \"n_layer\": 2, \"n_positions\": 256, "
+        "\"parallel_block\": false, \"prenorm\": false, \"qkv_proj_bias\": false, "
+        "\"rotary_emb_base\": 1000, \"rotary_emb_fraction\": 1.0, \"rotary_emb_interleaved\": "
+        "false, \"rotary_emb_scale_base\": null, \"rotary_scaling_factor\": null, "
+        "\"type_vocab_size\": 2, \"use_rms_norm\": false, \"vocab_size\": 320}";
+    char dir[32];
+    make_folder(dir, "roberta");
+    rename_tensors(dir, "roberta", names, 2);
+    same_as(dir, "roberta");
+    remove_folder(dir);
+    make_folder(dir, "nomic-bert");
+    write_bytes(dir, "config.json", config, sizeof config - 1);
+    same_as(dir, "nomic-bert");
+    remove_folder(dir);
+}
+
 /* ---- What files say of pooling ---- */
 
 static weft_pooling pooling_of(const char *modules, const char *pooling, weft_status *status) {
@@ -305,9 +418,9 @@ static weft_pooling pooling_of(const char *modules, const char *pooling, weft_st
     snprintf(path, sizeof path, "%s/1_Pooling", dir);
     assert_int_equal(mkdir(path, 0700), 0);
     if (modules)
-        write_into(dir, "modules.json", modules);
+        write_bytes(dir, "modules.json", modules, strlen(modules));
     if (pooling)
-        write_into(dir, "1_Pooling/config.json", pooling);
+        write_bytes(dir, "1_Pooling/config.json", pooling, strlen(pooling));
     assert_weft_ok(weft_engine_create(NULL, &engine));
     weft_model_options options = weft_model_options_default();
     options.without_tokenizer = true;
@@ -368,7 +481,7 @@ static void test_wrong_arguments(void **state) {
     weft_embed_text text = {ids, 3};
     weft_embed_options how = weft_embed_options_default();
     assert_true(how.normalize);
-    assert_true(weft_model_get_info(o.model).is_encoder);
+    assert_true(weft_model_get_info(o.model).embeds_only);
     assert_weft_ok(weft_embed(o.model, NULL, 0, NULL, NULL));
     assert_weft_fails(weft_embed(NULL, &text, 1, NULL, out), WEFT_E_NULL);
     assert_weft_fails(weft_embed(o.model, NULL, 1, NULL, out), WEFT_E_NULL);
@@ -385,7 +498,7 @@ static void test_wrong_arguments(void **state) {
     how.pooling = (weft_pooling)5;
     assert_weft_fails(weft_embed(o.model, &text, 1, &how, out), WEFT_E_ARGUMENT);
     assert_weft_fails(weft_session_create(o.model, NULL, &session), WEFT_E_UNSUPPORTED);
-    assert_detail_has("an encoder");
+    assert_detail_has("generates none");
     close_model(&o);
 }
 
@@ -480,6 +593,8 @@ int main(void) {
         cmocka_unit_test(test_own_models),
         cmocka_unit_test(test_company_changes_no_bit),
         cmocka_unit_test(test_decoder_gives_its_last_hidden_state),
+        cmocka_unit_test(test_models_without_a_head),
+        cmocka_unit_test(test_spellings_of_published_folders),
         cmocka_unit_test(test_pooling_of_folders),
         cmocka_unit_test(test_wrong_arguments),
         cmocka_unit_test(test_progress_and_length),

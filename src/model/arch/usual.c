@@ -86,8 +86,24 @@ static weft_status find_gguf(const weft_metadata *metadata, const weft_arch **ou
     return unknown("general.architecture", name, strlen(name));
 }
 
-/* "architectures" must name a class that gives logits: the same weights also serve as classifiers.
- */
+/* A class of "architectures", or the same model without its head: "LlamaModel" for
+ * "LlamaForCausalLM". */
+static bool is_class(const weft_arch *arch, const char *name) {
+    static const char with[] = "ForCausalLM", without[] = "Model";
+    size_t n = strlen(name), tail = sizeof without - 1;
+    if (one_of(arch->classes, name))
+        return true;
+    if (n < tail || strcmp(name + n - tail, without) != 0)
+        return false;
+    for (size_t i = 0; i < WEFT_ARCH_NAMES && arch->classes[i]; i++)
+        if (!strncmp(arch->classes[i], name, n - tail) &&
+            !strcmp(arch->classes[i] + n - tail, with))
+            return true;
+    return false;
+}
+
+/* "architectures" must name a class that gives logits or hidden states: the same weights also serve
+ * as classifiers. */
 static weft_status check_class(const weft_metadata *metadata, const weft_arch *arch) {
     size_t index;
     weft_value v;
@@ -101,7 +117,7 @@ static weft_status check_class(const weft_metadata *metadata, const weft_arch *a
     if (v.as.s.n_bytes < sizeof name) {
         memcpy(name, v.as.s.text, v.as.s.n_bytes);
         name[v.as.s.n_bytes] = 0;
-        if (one_of(arch->classes, name))
+        if (is_class(arch, name))
             return WEFT_OK;
     }
     return unknown("config.json: architectures", v.as.s.text, v.as.s.n_bytes);
