@@ -63,6 +63,12 @@ bool weft_calls_read_function(weft_calls *c, weft_slice body);
 bool weft_calls_read_deepseek(weft_calls *c, weft_slice body);
 /* functions.name:0<|tool_call_argument_begin|>{…} */
 bool weft_calls_read_kimi(weft_calls *c, weft_slice body);
+/* [name(key='text', other=3), …] */
+bool weft_calls_read_python(weft_calls *c, weft_slice body);
+/* <tool_call:…>name<tool_sep:…>, then pairs of <arg_key:…> and <arg_value:…> */
+bool weft_calls_read_hunyuan(weft_calls *c, weft_slice body);
+/* <|open|>call tool="name" …<|sep|>, then arguments spelled so, or one block of JSON */
+bool weft_calls_read_kimi_tags(weft_calls *c, weft_slice body);
 /* call:name{key:<|"|>text<|"|>,other:[1,2]} */
 bool weft_calls_read_gemma(weft_calls *c, weft_slice body);
 

@@ -117,11 +117,14 @@ static weft_slice without_layout(weft_slice value) {
 
 typedef struct tags {
     const char *function, *function_end; /* around the function's name … */
-    const char *parameter, *parameter_end;
+    const char *function_rest;           /* … whose attributes this ends; NULL: it has none */
+    const char *parameter, *parameter_end, *parameter_rest;
     const char *value_end, *body_end;
+    const char *json, *json_end; /* around all arguments at once, or NULL */
+    bool exact;                  /* values have no newlines of the layout's */
 } tags;
 
-/* Parameters up to the end of the function. What follows a key up to > are attributes. */
+/* Parameters up to the end of the function. */
 static bool read_parameters(weft_calls *c, const tags *t, weft_slice name, weft_slice *rest,
                             weft_bytes *args) {
     for (;;) {
@@ -130,13 +133,25 @@ static bool read_parameters(weft_calls *c, const tags *t, weft_slice name, weft_
         if (take(rest, t->body_end))
             return true;
         if (!take(rest, t->parameter) || !take_until(rest, t->parameter_end, &key) ||
-            (t->parameter_end[0] != '>' && !take_until(rest, ">", &attributes)) ||
+            (t->parameter_rest && !take_until(rest, t->parameter_rest, &attributes)) ||
             !take_until(rest, t->value_end, &value))
             return false;
-        bool string = weft_slice_find(attributes, "string=\"true\"", 0) != SIZE_MAX;
-        if (!put_member(c, args, name, weft_slice_trim(key), without_layout(value), string))
+        bool string = weft_slice_find(attributes, "string=\"true\"", 0) != SIZE_MAX ||
+                      weft_slice_find(attributes, "type=\"string\"", 0) != SIZE_MAX;
+        value = t->exact ? value : without_layout(value);
+        if (!put_member(c, args, name, weft_slice_trim(key), value, string))
             return false;
     }
+}
+
+/* All arguments as JSON, and the end of the function. */
+static bool read_block(weft_calls *c, const tags *t, weft_slice name, weft_slice *rest) {
+    weft_slice args;
+    if (!take_until(rest, t->json_end, &args))
+        return false;
+    skip_blanks(rest);
+    return take(rest, t->body_end) &&
+           weft_calls_add(c, name, weft_slice_trim(args), (weft_slice){"", 0});
 }
 
 static bool read_functions(weft_calls *c, const tags *t, weft_slice rest) {
@@ -147,9 +162,12 @@ static bool read_functions(weft_calls *c, const tags *t, weft_slice rest) {
         weft_slice name, attributes;
         fits = take(&rest, t->function) && take_until(&rest, t->function_end, &name) &&
                is_name(name) &&
-               (t->function_end[0] == '>' || take_until(&rest, ">", &attributes)) &&
-               begin_made(c, &args) && read_parameters(c, t, name, &rest, &args) &&
-               add_made(c, name, &args);
+               (!t->function_rest || take_until(&rest, t->function_rest, &attributes));
+        if (fits && t->json && take(&rest, t->json))
+            fits = read_block(c, t, name, &rest);
+        else
+            fits = fits && begin_made(c, &args) && read_parameters(c, t, name, &rest, &args) &&
+                   add_made(c, name, &args);
     }
     weft_bytes_free(&args);
     return fits && n > 0;
@@ -177,21 +195,64 @@ static bool read_pairs(weft_calls *c, weft_slice rest) {
 }
 
 bool weft_calls_read_tags(weft_calls *c, weft_slice body) {
-    static const tags t = {"<function=", ">", "<parameter=", ">", "</parameter>", "</function>"};
+    static const tags t = {.function = "<function=",
+                           .function_end = ">",
+                           .parameter = "<parameter=",
+                           .parameter_end = ">",
+                           .value_end = "</parameter>",
+                           .body_end = "</function>"};
     skip_blanks(&body);
     return weft_slice_begins(body, "<") ? read_functions(c, &t, body) : read_pairs(c, body);
 }
 
 bool weft_calls_read_invokes(weft_calls *c, weft_slice body) {
-    static const tags t = {"<invoke name=\"", "\"",       "<parameter name=\"", "\"",
-                           "</parameter>",    "</invoke>"};
+    static const tags t = {.function = "<invoke name=\"",
+                           .function_end = "\"",
+                           .function_rest = ">",
+                           .parameter = "<parameter name=\"",
+                           .parameter_end = "\"",
+                           .parameter_rest = ">",
+                           .value_end = "</parameter>",
+                           .body_end = "</invoke>"};
     return read_functions(c, &t, body);
 }
 
 bool weft_calls_read_dsml(weft_calls *c, weft_slice body) {
-    static const tags t = {"<｜DSML｜invoke name=\"",    "\"",
-                           "<｜DSML｜parameter name=\"", "\"",
-                           "</｜DSML｜parameter>",       "</｜DSML｜invoke>"};
+    static const tags t = {.function = "<｜DSML｜invoke name=\"",
+                           .function_end = "\"",
+                           .function_rest = ">",
+                           .parameter = "<｜DSML｜parameter name=\"",
+                           .parameter_end = "\"",
+                           .parameter_rest = ">",
+                           .value_end = "</｜DSML｜parameter>",
+                           .body_end = "</｜DSML｜invoke>"};
+    return read_functions(c, &t, body);
+}
+
+bool weft_calls_read_hunyuan(weft_calls *c, weft_slice body) {
+    static const tags t = {.function = "<tool_call:opensource>",
+                           .function_end = "<tool_sep:opensource>",
+                           .parameter = "<arg_key:opensource>",
+                           .parameter_end = "</arg_key:opensource>",
+                           .parameter_rest = "<arg_value:opensource>",
+                           .value_end = "</arg_value:opensource>",
+                           .body_end = "</tool_call:opensource>",
+                           .exact = true};
+    return read_functions(c, &t, body);
+}
+
+bool weft_calls_read_kimi_tags(weft_calls *c, weft_slice body) {
+    static const tags t = {.function = "<|open|>call tool=\"",
+                           .function_end = "\"",
+                           .function_rest = "<|sep|>",
+                           .parameter = "<|open|>argument key=\"",
+                           .parameter_end = "\"",
+                           .parameter_rest = "<|sep|>",
+                           .value_end = "<|close|>argument<|sep|>",
+                           .body_end = "<|close|>call<|sep|>",
+                           .json = "<|open|>json type=\"object\"<|sep|>",
+                           .json_end = "<|close|>json<|sep|>",
+                           .exact = true};
     return read_functions(c, &t, body);
 }
 

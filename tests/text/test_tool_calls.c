@@ -191,6 +191,37 @@ static const family families[] = {
      "<Hm.>{0 weather {\"city\": \"Oslo\"}}"},
     {"<function=", "functionary", NULL, "<function=weather>" OSLO "</function>",
      "{0 weather " OSLO "}"},
+    {"List of tools: <|im_start|>", "lfm2", NULL,
+     "<think>Hm.</think>Ok.<|tool_call_start|>[weather(city='Os\"lo', days=3), "
+     "note(text=\"it's\\n\", on=True, none=None, l=['a', (1, 2.5), {'k': False}], "
+     "o={\"a\": [true]}), now()]<|tool_call_end|>",
+     "<Hm.>Ok.{0 weather {\"city\": \"Os\\\"lo\", \"days\": 3}}{1 note {\"text\": \"it's\\n\", "
+     "\"on\": true, \"none\": null, \"l\": [\"a\", [1, 2.5], {\"k\": false}], \"o\": {\"a\": "
+     "[true]}}}{2 now {}}"},
+    {"List of tools: <|im_start|>", "lfm2", NULL,
+     "<|tool_call_start|>[say(text='it's his, isn't it', path='C:\\dir')]<|tool_call_end|>",
+     "{0 say {\"text\": \"it's his, isn't it\", \"path\": \"C:\\\\dir\"}}"},
+    {"List of tools: <|im_start|>", "lfm2", NULL,
+     "<|tool_call_start|>[{\"name\": \"weather\", \"arguments\": " OSLO "}]<|tool_call_end|>",
+     "{0 weather " OSLO "}"},
+    {"':opensource' <tool_sep{}>", "hunyuan", NULL,
+     "<think:opensource>Hm.</think:opensource>Ok.<tool_calls:opensource>\n<tool_call:opensource>"
+     "weather<tool_sep:opensource>\n<arg_key:opensource>city</arg_key:opensource>\n"
+     "<arg_value:opensource>Oslo\n</arg_value:opensource>\n<arg_key:opensource>days"
+     "</arg_key:opensource>\n<arg_value:opensource>3</arg_value:opensource>\n"
+     "</tool_call:opensource>\n<tool_call:opensource>now<tool_sep:opensource>\n"
+     "</tool_call:opensource>\n</tool_calls:opensource>",
+     "<Hm.>Ok.{0 weather {\"city\": \"Oslo\\n\", \"days\": 3}}{1 now {}}"},
+    {"<|open|> <|close|>", "kimi-k3",
+     "<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>",
+     "Hm.<|close|>think<|sep|><|open|>response<|sep|>Ok.<|close|>response<|sep|>"
+     "<|open|>tools<|sep|><|open|>call tool=\"weather\" index=\"1\"<|sep|>"
+     "<|open|>argument key=\"zip\" type=\"string\"<|sep|>12<|close|>argument<|sep|>"
+     "<|open|>argument key=\"days\" type=\"number\"<|sep|>3<|close|>argument<|sep|>"
+     "<|close|>call<|sep|><|open|>call tool=\"search\" index=\"2\"<|sep|>"
+     "<|open|>json type=\"object\"<|sep|>" LIMA "<|close|>json<|sep|><|close|>call<|sep|>"
+     "<|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>",
+     "<Hm.>Ok.{0 weather {\"zip\": \"12\", \"days\": 3}}{1 search " LIMA "}"},
     {"{{ 1 }}", "plain", NULL, "<tool_call>{\"name\": \"a\"}</tool_call>",
      "<tool_call>{\"name\": \"a\"}</tool_call>"},
 };
@@ -238,6 +269,14 @@ static void what_is_no_call_is_content(void **state) {
         "[TOOL_CALLS]f[ARGS]", "[TOOL_CALLS]a\nb[ARGS]{}",     "[TOOL"};
     for (size_t i = 0; i < sizeof mistral / sizeof mistral[0]; i++)
         expect("[TOOL_CALLS]", "mistral", NULL, NULL, mistral[i], mistral[i]);
+    static const char *const lfm2[] = {"<|tool_call_start|>[]<|tool_call_end|>",
+                                       "<|tool_call_start|>[f(a=x)]<|tool_call_end|>",
+                                       "<|tool_call_start|>[f(a='x]<|tool_call_end|>",
+                                       "<|tool_call_start|>[f(3)]<|tool_call_end|>",
+                                       "<|tool_call_start|>[f()] g<|tool_call_end|>",
+                                       "<|tool_call_start|>f()<|tool_call_end|>"};
+    for (size_t i = 0; i < sizeof lfm2 / sizeof lfm2[0]; i++)
+        expect("List of tools: <|im_start|>", "lfm2", NULL, NULL, lfm2[i], lfm2[i]);
     static const char *const harmony[] = {
         "Plain text.", "<|channel|>final", "<|start|>assistant to=functions.f<|message|>no JSON",
         "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": "};
