@@ -53,9 +53,11 @@ static void keep(const weft_pass *p, weft_scope *s, int32_t index, weft_tensor *
 static weft_tensor *run(const weft_pass *p, weft_scope *s, int32_t index, weft_tensor *in) {
     const weft_hparams *h = &p->n->h;
     const weft_layer *l = &p->n->layers[index];
+    bool local = l->kind == WEFT_LAYER_LOCAL, near = local && p->near_rows;
     weft_attn_params params = {.scale = h->attn_scale,
                                .softcap = h->attn_softcap,
-                               .window = l->kind == WEFT_LAYER_LOCAL ? h->window : 0,
+                               .window = local && !near ? h->window : 0,
+                               .firsts = near ? p->near_firsts : NULL,
                                .block_size = WEFT_CACHE_BLOCK,
                                .dim_v = l->head_dim,
                                .sinks = l->attn_sinks};
@@ -70,8 +72,9 @@ static weft_tensor *run(const weft_pass *p, weft_scope *s, int32_t index, weft_t
     weft_tensor *q = normed_heads(p, s, qkv[0], l->attn_q_norm, l->head_dim);
     if (l->attn_k)
         keep(p, s, index, qkv[1], qkv[2]);
-    weft_tensor *o = weft_attention(s, turn(p, s, l, q), weft_cache_k(p->cache, l->kv_layer),
-                                    weft_cache_v(p->cache, l->kv_layer), p->rows, &params);
+    weft_tensor *o =
+        weft_attention(s, turn(p, s, l, q), weft_cache_k(p->cache, l->kv_layer),
+                       weft_cache_v(p->cache, l->kv_layer), near ? p->near_rows : p->rows, &params);
     if (weft_pass_ends(p, index))
         return NULL;
     o = weft_pass_wanted(p, s, index, o);

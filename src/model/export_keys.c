@@ -76,7 +76,9 @@ static bool count_of(const keys *k, weft_key key, int64_t *out) {
     case WEFT_KEY_N_ROT:
         return *out = h->rope.n_rot, true;
     case WEFT_KEY_WINDOW:
-        return *out = h->window, true;
+        /* Encoders' files say the width, both sides together. */
+        return *out = k->arch->bidirectional && h->window > 0 ? 2 * (h->window - 1) : h->window,
+               true;
     case WEFT_KEY_N_EXPERT:
         return *out = h->n_expert, true;
     case WEFT_KEY_N_EXPERT_USED:

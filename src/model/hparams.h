@@ -59,7 +59,7 @@ typedef struct weft_hparams {
     float logit_scale;                 /* 1: none */
     float attn_scale;                  /* of q·k */
     float attn_softcap, final_softcap; /* 0: none */
-    int32_t window;                    /* of local layers; 0: there are none */
+    int32_t window;                    /* of local layers, an encoder's to either side; 0: none */
     int32_t window_pattern;            /* every n-th layer is global; 0: see first_window_layer */
     int32_t first_window_layer;        /* layers from here on are local; n_layer: none */
     bool tied;                         /* HF only: the output is the embedding */

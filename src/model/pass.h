@@ -14,9 +14,11 @@ typedef struct weft_pass {
     const weft_network *n;
     weft_cache *cache;
     const weft_step *step;
-    weft_attn_row *rows;              /* [T]: each row's sequence and the last position it sees */
-    weft_tensor *positions;           /* [T] i32 */
-    weft_tensor *row_ids;             /* [T] i32: 0, 1, … into the rope rows */
+    weft_attn_row *rows;      /* [T]: each row's sequence and the last position it sees */
+    weft_attn_row *near_rows; /* [T]: the same of an encoder's window layers, and the first ones; */
+    int32_t *near_firsts;     /* [T]: NULL where there are none */
+    weft_tensor *positions;   /* [T] i32 */
+    weft_tensor *row_ids;     /* [T] i32: 0, 1, … into the rope rows */
     weft_tensor *cosines[WEFT_ROPES]; /* [T, n_rot / 2] f32 */
     weft_tensor *sines[WEFT_ROPES];
     weft_tensor *layer_inputs; /* [T, n_layer, n_embd_layer] f32, or NULL */

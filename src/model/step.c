@@ -49,12 +49,29 @@ static bool find_runs(weft_pass *p, weft_scope *scope) {
     return p->runs != NULL;
 }
 
-/* In an encoder every row sees what its text's last one does. */
-static void see_whole_texts(weft_pass *p) {
+/* In an encoder every row sees what its text's last one does; in window layers the rows that are
+ * less than a window away on either side. */
+static bool see_whole_texts(weft_pass *p, weft_scope *scope) {
     const weft_step *step = p->step;
-    for (size_t i = step->n - 1; i-- > 0;)
-        if (step->sequences[i] == step->sequences[i + 1])
+    int32_t reach = p->n->h.window - 1;
+    if (p->n->h.window > 0) {
+        p->near_rows = weft_scope_scratch(scope, "forward", step->n * sizeof *p->near_rows);
+        p->near_firsts = weft_scope_scratch(scope, "forward", step->n * sizeof *p->near_firsts);
+        if (!p->near_rows || !p->near_firsts)
+            return false;
+    }
+    for (size_t i = step->n; i-- > 0;) {
+        int32_t own = p->rows[i].position;
+        if (i + 1 < step->n && step->sequences[i] == step->sequences[i + 1])
             p->rows[i].position = p->rows[i + 1].position;
+        if (!p->near_rows)
+            continue;
+        int32_t last = p->rows[i].position;
+        p->near_rows[i].blocks = p->rows[i].blocks;
+        p->near_rows[i].position = last - own > reach ? own + reach : last;
+        p->near_firsts[i] = own > reach ? own - reach : 0;
+    }
+    return true;
 }
 
 /* Places and rope rows of the step's rows, in the caller's arena. */
@@ -75,8 +92,8 @@ static weft_status prepare(weft_pass *p, weft_scope *scope) {
             first ? weft_cache_length(p->cache, sequence) : p->rows[i - 1].position + 1;
         ids[i] = p->rows[i].position + n->h.first_position;
     }
-    if (n->arch->bidirectional)
-        see_whole_texts(p);
+    if (n->arch->bidirectional && !see_whole_texts(p, scope))
+        return failed(scope);
     if (weft_cache_has_states(p->cache) && !find_runs(p, scope))
         return failed(scope);
     int64_t n_rows[1] = {(int64_t)step->n};

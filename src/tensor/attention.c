@@ -331,6 +331,11 @@ static bool check_rows(weft_scope *s, const attn_job *j, int64_t capacity) {
     for (size_t row = 0; row < j->n_rows; row++) {
         attn_span sp = weft_attn_visible(j, row),
                   last = row > 0 ? weft_attn_visible(j, row - 1) : sp;
+        if (sp.low < 0 || (sp.end > 0 && sp.low > sp.high)) {
+            weft_scope_fail(s, WEFT_E_RANGE, "attention",
+                            "row %zu: its first key is %d, its last one %d", row, sp.low, sp.high);
+            return false;
+        }
         /* The next row of a sequence sees the last one's blocks again. */
         bool next = row > 0 && j->rows[row].blocks == j->rows[row - 1].blocks &&
                     last.end > last.first && sp.first >= last.first;

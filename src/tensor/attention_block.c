@@ -11,7 +11,9 @@ attn_span weft_attn_visible(const attn_job *j, size_t row) {
     attn_span s = {0, j->rows[row].position, 0, 0};
     if (s.high < 0)
         return s;
-    if (j->params.window > 0 && s.high >= j->params.window)
+    if (j->params.firsts != NULL)
+        s.low = j->params.firsts[row];
+    else if (j->params.window > 0 && s.high >= j->params.window)
         s.low = s.high - j->params.window + 1;
     s.first = s.low / j->params.block_size;
     s.end = s.high / j->params.block_size + 1;

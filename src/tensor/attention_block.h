@@ -67,7 +67,7 @@ typedef struct attn_part {
     size_t low, n;
 } attn_part;
 
-/* The one definition of visibility: key j, query at i: i - window < j <= i. */
+/* The one definition of visibility: key j, query at i: i - window < j <= i; or first <= j <= i. */
 attn_span weft_attn_visible(const attn_job *j, size_t row);
 
 /* n is 0 where it sees none. */

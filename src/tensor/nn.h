@@ -42,13 +42,15 @@ typedef struct weft_attn_row {
 } weft_attn_row;
 
 typedef struct weft_attn_params {
-    float scale;        /* of q·k */
-    float softcap;      /* 0: none */
-    int32_t window;     /* 0: none; else key j is visible to query i when i - window < j <= i */
-    int32_t block_size; /* positions a block: also the chunk by which sums are formed */
-    int32_t dim_v;      /* of a value head: the first columns of v's rows; 0: all of them */
-    weft_tensor *sinks; /* [n_head] f32, NULL: none: the score of one more position, which has no
-                           value (Xiao et al. 2023) */
+    float scale;           /* of q·k */
+    float softcap;         /* 0: none */
+    int32_t window;        /* 0: none; else key j is visible to query i when i - window < j <= i */
+    const int32_t *firsts; /* [T]: the first key that each row may see, in place of a window; they
+                              do not fall along a sequence. NULL: by the window */
+    int32_t block_size;    /* positions a block: also the chunk by which sums are formed */
+    int32_t dim_v;         /* of a value head: the first columns of v's rows; 0: all of them */
+    weft_tensor *sinks;    /* [n_head] f32, NULL: none: the score of one more position, which has no
+                              value (Xiao et al. 2023) */
 } weft_attn_params;
 
 /* What a cache may hold. Rows of q8_0 are whole blocks: head_dim is rounded up to 32. */

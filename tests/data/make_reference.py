@@ -95,6 +95,9 @@ MODELS = {
     "nomic-bert": ("NomicBertModel", "NomicBertConfig", dict(
         hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
         max_position_embeddings=64, type_vocab_size=2), 0.3),
+    "modernbert": ("ModernBertModel", "ModernBertConfig", dict(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=4, num_attention_heads=4,
+        max_position_embeddings=64, local_attention=12, cls_token_id=1, sep_token_id=2), 0.3),
     "granite-hybrid": ("GraniteMoeHybridForCausalLM", "GraniteMoeHybridConfig", dict(
         hidden_size=32, intermediate_size=16, shared_intermediate_size=24, num_hidden_layers=3,
         num_attention_heads=4, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2,

@@ -75,7 +75,8 @@ static void check_against_naive(fixture *f, const setting *c, const problem *p, 
         for (int64_t h = 0; h < c->n_head; h++) {
             int64_t kv = h / (c->n_head / c->n_kv);
             double sum = sinks ? exp(sinks[h]) : 0; /* a position without a value */
-            for (int32_t j = 0; j <= i; j++) {
+            int32_t last = p->rows[i].position;
+            for (int32_t j = 0; j <= last; j++) {
                 int64_t at = (int64_t)p->blocks[j / c->block] * c->block + j % c->block;
                 double dot = 0;
                 for (int64_t d = 0; d < c->dim; d++)
@@ -84,13 +85,14 @@ static void check_against_naive(fixture *f, const setting *c, const problem *p, 
                 dot *= p->params.scale;
                 if (c->softcap > 0)
                     dot = c->softcap * tanh(dot / c->softcap);
-                bool seen = c->window == 0 || i - c->window < j;
+                bool seen = p->params.firsts ? j >= p->params.firsts[i]
+                                             : c->window == 0 || i - c->window < j;
                 score[j] = seen ? exp(dot) : 0;
                 sum += score[j];
             }
             for (int64_t d = 0; d < c->dim_v; d++) {
                 double want = 0;
-                for (int32_t j = 0; j <= i; j++) {
+                for (int32_t j = 0; j <= last; j++) {
                     int64_t at = (int64_t)p->blocks[j / c->block] * c->block + j % c->block;
                     want += score[j] / sum * v[(at * c->n_kv + kv) * c->dim_v + d];
                 }
@@ -121,6 +123,37 @@ static void test_against_naive(void **state) {
         free_problem(&p);
         assert_weft_ok(weft_scope_reset(f->s));
     }
+}
+
+/* Rows that see later keys as well: all of them, and those within 20 positions on either side. */
+static void test_keys_on_both_sides(void **state) {
+    fixture *f = *state, *four = open_fixture(4, WEFT_NUMBERS_REPRODUCIBLE);
+    static const setting cases[] = {{6, 2, 32, 32, 16, 12, 180, WEFT_F32, 0, 33},
+                                    {4, 4, 24, 24, 64, 5, 300, WEFT_F16, 0, 33},
+                                    {4, 2, 16, 16, 64, 2, 70, WEFT_F32, 0, 33}};
+    for (size_t i = 0; i < 6; i++) {
+        setting c = cases[i / 2];
+        int32_t reach = i % 2 ? 20 : c.length, last = c.length - 1, firsts[300];
+        problem p = make_problem(f, &c);
+        for (int32_t r = 0; r < c.length; r++) {
+            p.rows[r].position = last - r > reach ? r + reach : last;
+            firsts[r] = r > reach ? r - reach : 0;
+        }
+        p.params.firsts = firsts;
+        weft_tensor *y = weft_attention(f->s, p.q, p.k, p.v, p.rows, &p.params);
+        scope_ok(f->s);
+        check_against_naive(f, &c, &p, y);
+        assert_same_bits(weft_attention(four->s, p.q, p.k, p.v, p.rows, &p.params), y);
+        for (int bad = 0; bad < 2; bad++) {
+            firsts[0] = bad ? p.rows[0].position + 1 : -1;
+            assert_null(weft_attention(four->s, p.q, p.k, p.v, p.rows, &p.params));
+            assert_int_equal(weft_scope_status(four->s), WEFT_E_RANGE);
+            assert_weft_ok(weft_scope_reset(four->s));
+        }
+        free_problem(&p);
+        assert_weft_ok(weft_scope_reset(f->s));
+    }
+    close_fixture(four);
 }
 
 static void test_same_bits_for_threads_and_steps(void **state) {
@@ -289,6 +322,7 @@ int main(void) {
 #define T(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(test_against_naive, setup_reproducible),
+        T(test_keys_on_both_sides, setup_reproducible),
         T(test_same_bits_for_threads_and_steps, setup_one_thread),
         T(test_long_steps_in_default_mode, setup_two_threads),
         T(test_values_within_keys, setup_reproducible),

@@ -46,7 +46,8 @@
     X(weft_arch_qwen35moe)                                                                         \
     X(weft_arch_bert)                                                                              \
     X(weft_arch_roberta)                                                                           \
-    X(weft_arch_nomic_bert)
+    X(weft_arch_nomic_bert)                                                                        \
+    X(weft_arch_modernbert)
 /* clang-format on */
 
 #define WEFT_DECLARE_ARCH(name) extern const weft_arch name;
