@@ -18,5 +18,6 @@
 #include <weft/embed.h>
 #include <weft/tensor.h>
 #include <weft/ops.h>
+#include <weft/files.h>
 
 #endif

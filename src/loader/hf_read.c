@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/detail.h"
 #include "base/json.h"
-#include "loader/safetensors.h"
+#include "loader/safetensors_file.h"
 
 static const char index_name[] = "model.safetensors.index.json";
 
@@ -78,35 +78,6 @@ static weft_status read_small_files(const char *folder, bool need_config, weft_s
 
 /* ---- One safetensors file ---- */
 
-static bool dtype_of(weft_safetensors_dtype from, weft_dtype *to) {
-    static const struct {
-        weft_safetensors_dtype from;
-        weft_dtype to;
-    } table[] = {
-        {WEFT_SAFETENSORS_F64, WEFT_F64},         {WEFT_SAFETENSORS_F32, WEFT_F32},
-        {WEFT_SAFETENSORS_F16, WEFT_F16},         {WEFT_SAFETENSORS_BF16, WEFT_BF16},
-        {WEFT_SAFETENSORS_I64, WEFT_I64},         {WEFT_SAFETENSORS_I32, WEFT_I32},
-        {WEFT_SAFETENSORS_I16, WEFT_I16},         {WEFT_SAFETENSORS_I8, WEFT_I8},
-        {WEFT_SAFETENSORS_U8, WEFT_U8},           {WEFT_SAFETENSORS_BOOL, WEFT_BOOL},
-        {WEFT_SAFETENSORS_F8_E4M3, WEFT_F8_E4M3}, {WEFT_SAFETENSORS_F8_E5M2, WEFT_F8_E5M2},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (table[i].from == from) {
-            *to = table[i].to;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void *parser_alloc(void *ctx, size_t size_bytes) {
-    return weft_alloc(ctx, size_bytes);
-}
-
-static void parser_release(void *ctx, void *memory, size_t size_bytes) {
-    weft_dealloc(ctx, memory, size_bytes);
-}
-
 /* __metadata__ of the first weights file. */
 static weft_status put_pairs(weft_source *source, const char *path, const weft_safetensors *file) {
     for (size_t i = 0; i < file->n_pairs; i++) {
@@ -138,12 +109,12 @@ static weft_status add_tensors(weft_source *source, weft_shard *shard, const cha
         if (said && strcmp(weft_json_string(said, NULL), file_name) != 0)
             return weft_fail(WEFT_E_FORMAT, "%s: tensor '%.80s' lies here, but %s says in %s", path,
                              t->name, index_name, weft_json_string(said, NULL));
-        if (!dtype_of(t->dtype, &record.dtype))
-            return weft_fail(WEFT_E_UNSUPPORTED, "%s: tensor '%.80s': dtype %s is not supported",
-                             path, t->name, weft_safetensors_dtype_name(t->dtype));
+        weft_status status = weft_safetensors_type(t, &record.dtype);
+        if (status)
+            return weft_fail_in(status, "%s", path);
         for (int d = 0; d < t->rank; d++)
             record.dims[d] = (int64_t)t->dims[d]; /* the product fits, checked by the parser */
-        weft_status status = weft_source_add(source, shard, path, &record);
+        status = weft_source_add(source, shard, path, &record);
         if (status)
             return status;
     }
@@ -159,17 +130,11 @@ static weft_status read_weights(weft_source *source, const char *folder, const c
         status = weft_shard_open(source, path, &shard);
     if (status)
         return status;
-    weft_safetensors_allocator a = {parser_alloc, parser_release, &source->allocator};
-    weft_safetensors_error error;
     weft_safetensors file;
-    weft_safetensors_code code =
-        weft_safetensors_parse(shard->map.data, shard->map.size_bytes, &a, &file, &error);
-    if (code != WEFT_SAFETENSORS_OK) {
-        status = code == WEFT_SAFETENSORS_MEMORY        ? WEFT_E_MEMORY
-                 : code == WEFT_SAFETENSORS_UNSUPPORTED ? WEFT_E_UNSUPPORTED
-                                                        : WEFT_E_FORMAT;
-        return weft_fail(status, "%s: %s", path, error.message);
-    }
+    status =
+        weft_safetensors_open(&source->allocator, shard->map.data, shard->map.size_bytes, &file);
+    if (status)
+        return weft_fail_in(status, "%s", path);
     if (source->n_shards == 1)
         status = put_pairs(source, path, &file);
     if (!status)
