@@ -497,6 +497,8 @@ weft_status weft_kernels_time(const weft_allocator *a, const char *filter, doubl
     o.q8.q = (int8_t *)(o.y + o.y_floats);
     o.q8.d = (float *)(void *)(o.q8.q + q_bytes);
     o.q8.sums = (int32_t *)(void *)(o.q8.d + block_bytes / sizeof(float));
+    for (size_t i = 0; i < block_bytes / sizeof(int32_t); i++)
+        o.q8.sums[i] = 32 * FILL; /* sums that quants can have: products stay within an int */
     run_state r = {.o = &o, .filter = filter, .seconds = seconds, .fn = fn, .ctx = ctx};
     time_all(&r);
     weft_dealloc(a, memory, total);
