@@ -51,6 +51,7 @@ typedef enum weft_key {
     WEFT_KEY_TIED,
     WEFT_KEY_ATTN_BIAS,
     WEFT_KEY_MLP_BIAS,
+    WEFT_KEY_HEAD_NORMS, /* q and k have norms */
     WEFT_KEY_N_EXPERT,
     WEFT_KEY_N_EXPERT_USED,
     WEFT_KEY_N_FF_EXPERT,
@@ -101,13 +102,14 @@ typedef enum weft_extent {
     WEFT_EXT_ONE,
     WEFT_EXT_VOCAB,
     WEFT_EXT_EMBD,
-    WEFT_EXT_FF,       /* the layer's, as are the next five */
-    WEFT_EXT_Q,        /* n_head * head_dim */
-    WEFT_EXT_KV,       /* n_head_kv * head_dim */
-    WEFT_EXT_V,        /* the same; 0 where values are the keys */
-    WEFT_EXT_HEAD,     /* head_dim */
-    WEFT_EXT_K_HEAD,   /* the same; 0 in layers without keys of their own */
-    WEFT_EXT_N_HEAD,   /* n_head */
+    WEFT_EXT_FF,     /* the layer's, as are the next five */
+    WEFT_EXT_Q,      /* n_head * head_dim */
+    WEFT_EXT_KV,     /* n_head_kv * head_dim */
+    WEFT_EXT_V,      /* the same; 0 where values are the keys */
+    WEFT_EXT_HEAD,   /* head_dim */
+    WEFT_EXT_K_HEAD, /* the same; 0 in layers without keys of their own */
+    WEFT_EXT_N_HEAD, /* n_head */
+    WEFT_EXT_N_HEAD_KV,
     WEFT_EXT_ROT_HALF, /* n_rot / 2 */
     WEFT_EXT_CONTEXT,  /* first_position + n_context: rows of learned positions */
     WEFT_EXT_TYPES,    /* n_types */
@@ -150,8 +152,10 @@ typedef enum weft_extent {
 #define WEFT_RULE_RECURRENT 128u
 #define WEFT_RULE_DENSE 256u
 #define WEFT_RULE_MIXTURE 512u
-#define WEFT_RULE_HEADS 1024u    /* a matrix a head: [n_head, rows, columns] */
-#define WEFT_RULE_FLOATS 2048u   /* floats in any shape of so many elements, used as f32 */
+#define WEFT_RULE_HEADS 1024u /* a matrix a head: [n_head, rows, columns] */
+#define WEFT_RULE_FLOATS                                                                           \
+    2048u /* floats in any shape of so many elements, used as f32; a '*' stands for a row's number \
+           */
 #define WEFT_RULE_MXFP4 65536u   /* experts as "…_blocks" beside "…_scales", bytes */
 #define WEFT_RULE_LOG 4096u      /* folders store ln(-w) */
 #define WEFT_RULE_COLUMN 8192u   /* a vector that GGUF files have as [n, 1] */

@@ -12,10 +12,20 @@ static weft_tensor *heads(weft_scope *s, weft_tensor *x, int32_t head_dim) {
     return weft_tensor_reshape(s, x, 3, dims);
 }
 
+/* Each head's norm, then a weight for each. */
+static weft_tensor *weighed_heads(const weft_pass *p, weft_scope *s, weft_tensor *x,
+                                  weft_tensor *weight) {
+    x = p->n->h.norm == WEFT_NORM_LAYER ? weft_layer_norm(s, x, NULL, NULL, p->n->h.norm_eps)
+                                        : weft_rms_norm(s, x, NULL, p->n->h.norm_eps);
+    return weft_broadcast_mul(s, x, weight);
+}
+
 /* The norm of q or k [T, n * head_dim]: over each head, or over all of them where the weight is so
  * wide. Gives [T, n, head_dim]. */
 static weft_tensor *normed_heads(const weft_pass *p, weft_scope *s, weft_tensor *x,
                                  weft_tensor *weight, int32_t head_dim) {
+    if (weight && weft_tensor_rank(weight) == 2)
+        return weighed_heads(p, s, heads(s, x, head_dim), weight);
     if (weight && weft_tensor_dim(weight, 0) != head_dim)
         return heads(s, weft_pass_norm(p, s, x, weight, NULL), head_dim);
     return weft_pass_norm(p, s, heads(s, x, head_dim), weight, NULL);

@@ -139,6 +139,8 @@ static int64_t layer_extent(const weft_hparams *h, const weft_layer *l, weft_ext
         return (int64_t)l->n_head_kv * l->head_dim;
     case WEFT_EXT_V:
         return l->v_is_k ? 0 : (int64_t)l->n_head_kv * l->head_dim;
+    case WEFT_EXT_N_HEAD_KV:
+        return l->n_head_kv;
     case WEFT_EXT_HEAD:
         return l->head_dim;
     case WEFT_EXT_K_HEAD:
@@ -266,8 +268,8 @@ static weft_status check_tensor(const weft_network *n, const weft_tensor_rule *r
     int n_want = expected_dims(n, rule, layer, apart, want), rank = weft_tensor_rank(t);
     for (int i = 0; i < rank; i++)
         have[i] = weft_tensor_dim(t, i);
-    if (rule->flags & WEFT_RULE_FLOATS &&
-        weft_tensor_numel(t) == want[0] * (n_want > 1 ? want[1] : 1))
+    int64_t n_floats = apart ? want[n_want - 1] : want[0] * (n_want > 1 ? want[1] : 1);
+    if (rule->flags & WEFT_RULE_FLOATS && weft_tensor_numel(t) == n_floats)
         return WEFT_OK;
     int skip = n_want == 2 && rank == 1 && want[0] == 1; /* one row may be a vector */
     if (rank == n_want - skip && !memcmp(have, want + skip, (size_t)rank * sizeof *have))
@@ -316,16 +318,19 @@ static weft_status missing(const weft_binding *b, const weft_tensor_rule *rule, 
     return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing", name);
 }
 
-/* Experts that the file keeps apart: all of them must be there. The field borrows the first. */
+/* Experts, or rows of floats, that the file keeps apart: all of them must be there. The field
+ * borrows the first. */
 static weft_status check_apart(const weft_binding *b, const weft_tensor_rule *rule, int32_t layer) {
     char name[WEFT_TENSOR_NAME];
     weft_status st;
-    for (int32_t e = 1; e < b->network->h.n_expert; e++) {
+    bool rows = rule->flags & WEFT_RULE_FLOATS;
+    int64_t n = rows ? weft_rule_shape_of(b->network, rule, layer).rows : b->network->h.n_expert;
+    for (int32_t e = 1; e < n; e++) {
         weft_rule_name(b->network, rule, layer, e, name);
         const weft_tensor *t = weft_weights_find(b->weights, name);
         if (!t)
-            return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing (the model has %d experts)",
-                             name, b->network->h.n_expert);
+            return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing (the model has %d %s)", name,
+                             (int32_t)n, rows ? "heads" : "experts");
         if ((st = check_tensor(b->network, rule, layer, true, name, t)))
             return st;
     }
@@ -377,7 +382,7 @@ static weft_status bind_rule(weft_binding *b, const weft_tensor_rule *rule, int3
     return WEFT_OK;
 }
 
-/* config.json may promise biases; running without them would be silently wrong. */
+/* config.json may promise biases and norms; running without them would be silently wrong. */
 static weft_status check_biases(const weft_network *n) {
     for (int32_t i = 0; i < n->h.n_layer; i++) {
         const weft_layer *l = &n->layers[i];
@@ -385,6 +390,11 @@ static weft_status check_biases(const weft_network *n) {
             return weft_fail(WEFT_E_FORMAT,
                              "model.layers.%d.self_attn.q_proj.bias: missing, but "
                              "config.json: attention_bias is true",
+                             i);
+        if (n->h.head_norms && l->attn_q && !(l->attn_q_norm && l->attn_k_norm))
+            return weft_fail(WEFT_E_FORMAT,
+                             "model.layers.%d.self_attn: norms of q and k are missing, but "
+                             "config.json promises them",
                              i);
         if (n->h.mlp_bias && l->ffn_up && !(l->ffn_up_bias && l->ffn_down_bias))
             return weft_fail(WEFT_E_FORMAT,

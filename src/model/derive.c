@@ -259,6 +259,31 @@ static weft_status make(const derivation *d, weft_tensor *source, weft_tensor **
     return WEFT_OK;
 }
 
+/* Rows that the file keeps apart, as one matrix. */
+static weft_status gather_rows(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                               weft_tensor **out) {
+    char name[WEFT_TENSOR_NAME];
+    weft_rule_shape shape = weft_rule_shape_of(b->network, rule, layer);
+    int64_t dims[2] = {shape.rows, shape.cols};
+    weft_status st = weft_tensor_create_heap(&b->engine->allocator, WEFT_F32, WEFT_LAYOUT_STRIDED,
+                                             2, dims, true, out);
+    if (st)
+        return st;
+    float *to = weft_tensor_data(*out); /* nobody else has it yet */
+    for (int32_t i = 0; !st && i < shape.rows; i++, to += shape.cols) {
+        weft_tensor *row;
+        weft_rule_name(b->network, rule, layer, i, name);
+        st = weft_derive_floats(b->engine, weft_weights_find(b->weights, name), 0, &row);
+        if (!st)
+            memcpy(to, weft_tensor_data(row), (size_t)shape.cols * sizeof *to);
+        if (!st)
+            weft_tensor_release(&row);
+    }
+    if (st)
+        weft_tensor_release(out);
+    return st;
+}
+
 weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
                               const char *name, weft_tensor **field) {
     char derived[WEFT_TENSOR_NAME + 16];
@@ -268,8 +293,10 @@ weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, int
     snprintf(derived, sizeof derived, "%s(f)", name);
     if ((*field = weft_weights_find(b->weights, derived)))
         return WEFT_OK;
+    bool apart = strchr(rule->name[b->network->spelling], '*') != NULL;
     weft_tensor *source = weft_weights_find(b->weights, name);
-    weft_status st = weft_derive_floats(b->engine, source, 0, &floats);
+    weft_status st = apart ? gather_rows(b, rule, layer, &floats)
+                           : weft_derive_floats(b->engine, source, 0, &floats);
     if (st)
         return st;
     float *x = weft_tensor_data(floats); /* nobody else has it yet */

@@ -255,6 +255,7 @@ weft_status weft_hparams_read(const weft_metadata *metadata, const weft_arch *ar
         (st = weft_config_bool(&c, WEFT_KEY_TIED, &out->tied)) ||
         (st = weft_config_bool(&c, WEFT_KEY_ATTN_BIAS, &out->attn_bias)) ||
         (st = weft_config_bool(&c, WEFT_KEY_MLP_BIAS, &out->mlp_bias)) ||
+        (st = weft_config_bool(&c, WEFT_KEY_HEAD_NORMS, &out->head_norms)) ||
         (st = weft_hparams_read_mixture(&c, out)) || (st = weft_hparams_read_pooling(&c, out)))
         return st;
     if (!arch->no_rope && (st = weft_hparams_read_rope(&c, out)))

@@ -63,7 +63,8 @@ typedef struct weft_hparams {
     int32_t window_pattern;            /* every n-th layer is global; 0: see first_window_layer */
     int32_t first_window_layer;        /* layers from here on are local; n_layer: none */
     bool tied;                         /* HF only: the output is the embedding */
-    bool attn_bias, mlp_bias;          /* HF only: the config promises them */
+    bool attn_bias, mlp_bias;          /* HF only: the config promises them, */
+    bool head_norms;                   /* and norms of q and k */
     weft_rope_rule rope;               /* of global layers; n_rot 0: none */
     weft_rope_rule rope_local;         /* of window layers */
     int32_t rope_interval;             /* every n-th layer does not turn; 0: all do */

@@ -37,8 +37,9 @@ typedef struct weft_layer {
     weft_tensor *attn_q_bias;    /* [n_head * head_dim] */
     weft_tensor *attn_k_bias;    /* [n_head_kv * head_dim] */
     weft_tensor *attn_v_bias;    /* [n_head_kv * head_dim] */
-    weft_tensor *attn_q_norm;    /* [head_dim], or of all heads together [n_head * head_dim] */
-    weft_tensor *attn_k_norm;    /* [head_dim], or [n_head_kv * head_dim] */
+    weft_tensor *attn_q_norm;    /* [head_dim]; or of all heads together [n_head * head_dim]; or a
+                                    weight for each head [n_head, head_dim] */
+    weft_tensor *attn_k_norm;    /* [head_dim], [n_head_kv * head_dim] or [n_head_kv, head_dim] */
     weft_tensor *attn_sinks;     /* [n_head]: scores of a position that every row sees, without a
                                     value */
     weft_tensor *attn_out;       /* [n_embd, n_head * head_dim] */

@@ -44,6 +44,14 @@ MODELS = {
             patch_size=2, spatial_merge_size=2, temporal_patch_size=1, num_position_embeddings=4,
             in_channels=1),
         tie_word_embeddings=True), 0.2),
+    "cohere-norms": ("CohereForCausalLM", "CohereConfig", dict(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, use_qk_norm=True, logit_scale=1.0,
+        max_position_embeddings=256), 0.2),
+    "stablelm-norms": ("StableLmForCausalLM", "StableLmConfig", dict(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, qk_layernorm=True, use_qkv_bias=False, use_parallel_residual=True,
+        max_position_embeddings=256), 0.2),
     # As the E models: inputs of each layer's own, layers that share keys and values.
     "gemma4": ("Gemma4ForCausalLM", "Gemma4TextConfig", dict(
         hidden_size=16, intermediate_size=24, num_hidden_layers=6, num_attention_heads=2,

@@ -46,6 +46,8 @@ static const char *const own[] = {"cohere",
                                   "lfm2",
                                   "qwen3.5-moe",
                                   "deepseek-v2-lite",
+                                  "cohere-norms",
+                                  "stablelm-norms",
                                   "gemma4",
                                   "gemma4-plain",
                                   "gemma4-moe"};
@@ -279,7 +281,7 @@ static void test_every_allocation_may_fail(void **state) {
     (void)state;
     static const char *const names[] = {
         "falcon-old",    "gpt-oss-mxfp4", "gpt-oss-untruncated", "granite-moe-shared",
-        "phi3-longrope", "gemma4",        "gemma4-moe"};
+        "phi3-longrope", "gemma4",        "gemma4-moe",          "stablelm-norms"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[512];
         snprintf(path, sizeof path, OWN_MODELS "%s", names[i]);

@@ -204,6 +204,8 @@ static void test_options_that_are_not_there_are_refused(void **state) {
     refuse("gemma3", true, "use_bidirectional_attention", B(1), WEFT_E_UNSUPPORTED,
            "use_bidirectional_attention");
     refuse("llama", true, "attention_bias", B(1), WEFT_E_FORMAT, "attention_bias");
+    refuse("cohere", true, "use_qk_norm", B(1), WEFT_E_FORMAT, "norms of q and k");
+    refuse("stablelm", true, "qk_layernorm", B(1), WEFT_E_FORMAT, "norms of q and k");
     refuse("llama", false, "llama.attention.value_length", U(8), WEFT_E_UNSUPPORTED,
            "value_length");
 }
@@ -215,7 +217,6 @@ static weft_status read_variant(const char *type, bool mixture, const char *key,
     weft_metadata *m = tiny_metadata(&a, type, true);
     const weft_arch *arch;
     weft_hparams h;
-    tiny_put_f64(m, "layer_norm_eps", 1e-5);
     tiny_put_u32(m, "n_positions", TINY_CTX);
     if (key)
         assert_weft_ok(weft_metadata_put(m, key, strlen(key), value));
@@ -243,8 +244,6 @@ static void test_variants_are_refused_by_name(void **state) {
     } cases[] = {
         {"falcon", false, "alibi", B(1), WEFT_E_UNSUPPORTED, "alibi"},
         {"phi", false, "qk_layernorm", B(1), WEFT_E_UNSUPPORTED, "qk_layernorm"},
-        {"stablelm", false, "qk_layernorm", B(1), WEFT_E_UNSUPPORTED, "qk_layernorm"},
-        {"cohere", false, "use_qk_norm", B(1), WEFT_E_UNSUPPORTED, "use_qk_norm"},
         {"gpt2", false, "scale_attn_by_inverse_layer_idx", B(1), WEFT_E_UNSUPPORTED,
          "scale_attn_by_inverse_layer_idx"},
         {"olmoe", true, "clip_qkv", F(8), WEFT_E_UNSUPPORTED, "clip_qkv"},

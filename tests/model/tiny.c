@@ -132,6 +132,7 @@ weft_metadata *tiny_metadata(const weft_allocator *a, const char *arch, bool hf)
         tiny_put_u32(m, "max_position_embeddings", TINY_CTX);
         tiny_put_u32(m, "vocab_size", TINY_VOCAB);
         tiny_put_f64(m, "rms_norm_eps", 1e-5);
+        tiny_put_f64(m, "layer_norm_eps", 1e-5);
         if (gemma)
             tiny_put_u32(m, "sliding_window", 24);
         return m;

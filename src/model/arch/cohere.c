@@ -1,5 +1,5 @@
 /* Command R (Cohere 2024): both halves side by side behind one layer norm without a bias,
- * neighbours turn, logits are scaled. Norms over heads are refused. */
+ * neighbours turn, logits are scaled. The larger one has norms with a weight for each head. */
 #include "model/arch/list.h"
 #include "model/arch/rules.h"
 
@@ -12,15 +12,18 @@ static const weft_tensor_rule globals[] = {
 static const weft_tensor_rule layer[] = {
     WEFT_USUAL_ATTN_NORM,
     WEFT_USUAL_ATTENTION,
+    WEFT_MATRIX(attn_q_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", WEFT_EXT_N_HEAD,
+                WEFT_EXT_HEAD, WEFT_RULE_FLOATS | WEFT_RULE_OPTIONAL),
+    WEFT_MATRIX(attn_k_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", WEFT_EXT_N_HEAD_KV,
+                WEFT_EXT_HEAD, WEFT_RULE_FLOATS | WEFT_RULE_OPTIONAL),
     WEFT_USUAL_FFN,
 };
 
 static const weft_key_name keys[] = {
     {WEFT_KEY_LOGIT_SCALE, "logit_scale", {"logit_scale"}},
+    {WEFT_KEY_HEAD_NORMS, NULL, {"use_qk_norm"}},
     {WEFT_KEY_COUNT, NULL, {NULL}},
 };
-
-static const char *const refused[] = {"use_qk_norm", NULL};
 
 const weft_arch weft_arch_cohere = {
     .name = "command-r",
@@ -37,5 +40,4 @@ const weft_arch weft_arch_cohere = {
     .activation = WEFT_ACT_SILU,
     .tied_default = true,
     .rope_base_default = {10000, 10000},
-    .refused = refused,
 };
