@@ -2,6 +2,7 @@
  * over whole tensors (the paged one of the forward pass is attention.c). */
 #include "tensor/kernels/ref/math64.h"
 #include "tensor/map.h"
+#include "tensor/scope.h"
 
 #include <math.h>
 #include <string.h>
@@ -62,8 +63,9 @@ weft_tensor *weft_cross_entropy(weft_scope *s, weft_tensor *logits, weft_tensor 
     weft_tensor *p = weft_log_softmax(s, logits, -1);
     weft_tensor *ids = weft_tensor_unsqueeze(s, targets, -1);
     weft_tensor *y = weft_neg(s, weft_tensor_squeeze(s, weft_gather(s, p, -1, ids), -1));
-    if (y != NULL)
-        weft_scope_discard(s, &p);
+    if (y == NULL)
+        return weft_scope_fail_within(s, name);
+    weft_scope_discard(s, &p);
     return y;
 }
 

@@ -138,6 +138,14 @@ weft_status weft_scope_fail_in(weft_scope *s, weft_status status, const char *op
     return status;
 }
 
+void *weft_scope_fail_within(weft_scope *s, const char *op) {
+    if (s && s->status) {
+        weft_fail(s->status, "%s: %s", op, s->detail);
+        snprintf(s->detail, sizeof s->detail, "%s", weft_detail());
+    }
+    return NULL;
+}
+
 bool weft_scope_ready(weft_scope *s, const char *op, weft_tensor *const *tensors, size_t n) {
     if (!s) {
         weft_fail(WEFT_E_NULL, "%s: scope is NULL", op);

@@ -29,6 +29,9 @@ weft_tensor *weft_scope_take(weft_scope *s, const char *op, weft_tensor *t);
 weft_tensor *weft_scope_share(weft_scope *s, const char *op, weft_tensor *t);
 /* Sets the sticky status from `status` and the thread's detail, with the op's name in front. */
 weft_status weft_scope_fail_in(weft_scope *s, weft_status status, const char *op);
+/* An op made of others failed in one of them: its own name goes in front of the detail. Gives NULL.
+ * Only for ops that began with the status fine. */
+void *weft_scope_fail_within(weft_scope *s, const char *op);
 /* A fresh result of a shape that was checked already. */
 weft_tensor *weft_scope_new_shaped(weft_scope *s, const char *op, weft_dtype dtype,
                                    weft_layout layout, const weft_shape *shape);
