@@ -70,14 +70,23 @@ static void *read_shared(void *ctx) {
     return NULL;
 }
 
+/* In reproducible mode, where no library with threads that the sanitizer cannot see takes part. */
 static void threads_that_read_the_same_tensors_get_the_same_bits(void **state) {
-    bench *b = *state;
-    weft_tensor *x = weft_random_normal(b->heap, WEFT_F32, 2, DIMS(N, N), 0, 1, 1);
-    weft_tensor *y = weft_random_normal(b->heap, WEFT_F32, 2, DIMS(N, N), 0, 1, 2);
-    weft_tensor *shared[N_SHARED] = {x, y, work_on(b->heap, x, y)};
-    assert_weft_ok(weft_scope_status(b->heap));
-    run_workers(b, shared, read_shared);
+    bench *b = *state, own = {0};
+    weft_engine_options options = weft_engine_options_default();
+    options.n_threads = 2;
+    options.numbers = WEFT_NUMBERS_REPRODUCIBLE;
+    options.allocator = (weft_allocator){counter_alloc, counter_release, &b->count};
+    assert_weft_ok(weft_engine_create(&options, &own.engine));
+    assert_weft_ok(weft_scope_create(own.engine, WEFT_SCOPE_HEAP, &own.heap));
+    weft_tensor *x = weft_random_normal(own.heap, WEFT_F32, 2, DIMS(N, N), 0, 1, 1);
+    weft_tensor *y = weft_random_normal(own.heap, WEFT_F32, 2, DIMS(N, N), 0, 1, 2);
+    weft_tensor *shared[N_SHARED] = {x, y, work_on(own.heap, x, y)};
+    assert_weft_ok(weft_scope_status(own.heap));
+    run_workers(&own, shared, read_shared);
     assert_int_equal(weft_tensor_storage_version(x), 0);
+    weft_scope_release(&own.heap);
+    weft_engine_release(&own.engine);
 }
 
 /* ---- Writing ---- */
