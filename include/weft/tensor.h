@@ -26,7 +26,9 @@ extern "C" {
 #define WEFT_MAX_RANK 8
 
 /* X(name, spelling, elements a block, bytes a block). A block size of 1 is a plain type. Block
- * types follow the GGUF specification; their rows are a whole number of blocks. */
+ * types follow the GGUF specification; their rows are a whole number of blocks. The 8-bit floats
+ * (E4M3 as E4M3FN: without infinities; E8M0: powers of two) and the unsigned types behind them are
+ * those of safetensors files: they are read and shown, ops do not take them. */
 #define WEFT_DTYPES(X)                                                                             \
     X(F64, "f64", 1, 8)                                                                            \
     X(F32, "f32", 1, 4)                                                                            \
@@ -66,7 +68,11 @@ extern "C" {
     X(MXFP4, "mxfp4", 32, 17)                                                                      \
     X(NVFP4, "nvfp4", 64, 36)                                                                      \
     X(Q1_0, "q1_0", 128, 18)                                                                       \
-    X(Q2_0, "q2_0", 64, 18)
+    X(Q2_0, "q2_0", 64, 18)                                                                        \
+    X(U16, "u16", 1, 2)                                                                            \
+    X(U32, "u32", 1, 4)                                                                            \
+    X(U64, "u64", 1, 8)                                                                            \
+    X(F8_E8M0, "f8_e8m0", 1, 1)
 
 typedef enum weft_dtype {
 #define WEFT_DTYPE_ENUM(name, spelling, block, bytes) WEFT_##name,

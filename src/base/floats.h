@@ -1,5 +1,5 @@
-/* Exact conversions between float32 and the 16-bit floats, and the floating environment that every
- * entry point works in. */
+/* Exact conversions between float32 and the 16-bit and 8-bit floats, and the floating environment
+ * that every entry point works in. */
 #ifndef WEFT_BASE_FLOATS_H
 #define WEFT_BASE_FLOATS_H
 
@@ -49,6 +49,20 @@ static inline uint16_t weft_f32_to_bf16(float f) {
     if ((u & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)((u >> 16) | 0x40u);
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+
+/* E4M3FN: no infinities, all bits of exponent and fraction set is NaN; denormals exact. */
+static inline float weft_f8_e4m3_to_f32(uint8_t b) {
+    uint32_t sign = (uint32_t)(b & 0x80u) << 24, a = b & 0x7fu;
+    if (a == 0x7f)
+        return weft_float_of(sign | 0x7fc00000u);
+    if (a < 8)
+        return weft_float_of(sign | weft_bits_of((float)a * 0x1p-9f));
+    return weft_float_of(sign | ((a << 20) + (120u << 23)));
+}
+/* 2^(b - 127); 255 is NaN. */
+static inline float weft_f8_e8m0_to_f32(uint8_t b) {
+    return weft_float_of(b == 0 ? 0x400000u : b == 255 ? 0x7fc00000u : (uint32_t)b << 23);
 }
 
 /* Round to nearest, no flush to zero, exceptions masked; `restore` puts back what `enter` found. */

@@ -255,13 +255,16 @@ static void shape_text(int rank, const int64_t *dims, char *text, size_t room) {
     text[at] = 0;
 }
 
-static weft_status check_tensor(const weft_network *n, const weft_tensor_rule *rule, int32_t layer,
+static weft_status check_tensor(const weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
                                 bool apart, const char *name, const weft_tensor *t) {
+    const weft_network *n = b->network;
     bool matrix = rule->n_rows != WEFT_EXT_NONE;
     weft_dtype type = weft_tensor_dtype(t);
     bool transposed = rule->flags & WEFT_RULE_TRANSPOSED && rule->fusion != WEFT_FUSED_STACK;
     bool floats = !matrix || transposed || rule->flags & WEFT_RULE_FLOATS;
-    if (floats ? !vector_type(type) : !weft_panel_supported(type))
+    bool known = floats ? vector_type(type) : weft_panel_supported(type);
+    bool f8 = matrix && !(rule->flags & WEFT_RULE_FLOATS) && weft_is_f8(t);
+    if (!known && !(f8 && weft_tensor_rank(t) >= 2))
         return weft_fail(WEFT_E_UNSUPPORTED, "%s: the type %s is not supported for a %s", name,
                          weft_dtype_name(type), matrix ? "matrix" : "vector");
     int64_t want[3], have[WEFT_MAX_RANK];
@@ -273,7 +276,7 @@ static weft_status check_tensor(const weft_network *n, const weft_tensor_rule *r
         return WEFT_OK;
     int skip = n_want == 2 && rank == 1 && want[0] == 1; /* one row may be a vector */
     if (rank == n_want - skip && !memcmp(have, want + skip, (size_t)rank * sizeof *have))
-        return WEFT_OK;
+        return f8 ? weft_f8_check(b, name, t) : WEFT_OK;
     char shape[96], expected[96];
     shape_text(rank, have, shape, sizeof shape);
     shape_text(n_want, want, expected, sizeof expected);
@@ -331,7 +334,7 @@ static weft_status check_apart(const weft_binding *b, const weft_tensor_rule *ru
         if (!t)
             return weft_fail(WEFT_E_FORMAT, "%s: the tensor is missing (the model has %d %s)", name,
                              (int32_t)n, rows ? "heads" : "experts");
-        if ((st = check_tensor(b->network, rule, layer, true, name, t)))
+        if ((st = check_tensor(b, rule, layer, true, name, t)))
             return st;
     }
     return WEFT_OK;
@@ -375,7 +378,7 @@ static weft_status bind_rule(weft_binding *b, const weft_tensor_rule *rule, int3
     if (rule->flags & WEFT_RULE_MXFP4) {
         if ((st = weft_mxfp4_check(b, rule, layer, name, t)))
             return st;
-    } else if ((st = check_tensor(n, rule, layer, apart, name, t)) ||
+    } else if ((st = check_tensor(b, rule, layer, apart, name, t)) ||
                (apart && (st = check_apart(b, rule, layer))))
         return st;
     *field = t;
@@ -476,7 +479,7 @@ static weft_status refuse_strangers(const weft_binding *b) {
                              name, layer, n->h.n_layer);
         if (strchr(p, '('))
             continue; /* derived by an earlier network over the same map */
-        if (!rule_named(n, p + 1))
+        if (!rule_named(n, p + 1) && !weft_f8_is_beside(b, name))
             return weft_fail(WEFT_E_UNSUPPORTED,
                              "%s: the architecture %s has no such tensor, so the model is a "
                              "variant that is not supported",

@@ -51,6 +51,9 @@ weft_status weft_read_token_types(const weft_config *c, weft_hparams *h);
 weft_status weft_hparams_read_pooling(const weft_config *c, weft_hparams *h);
 /* Fills what h says of a mixture of experts; the counts are read already. */
 weft_status weft_hparams_read_mixture(const weft_config *c, weft_hparams *h);
+/* How a folder's weights are quantised (hparams_quantized.c); what is not read is refused by name.
+ */
+weft_status weft_hparams_read_quantized(const weft_config *c, weft_f8_rule *out);
 /* Layers behind the last that predict further tokens, for descriptions that have such: they are
  * left aside. GGUF files count them among all. */
 weft_status weft_read_extra_layers(const weft_config *c, weft_hparams *h);

@@ -141,17 +141,34 @@ typedef struct derivation {
     int32_t layer;
     weft_rule_shape shape;
     bool apart; /* a tensor for each expert */
+    bool f8;    /* the file has 8-bit floats, which become floats of `type` */
+    weft_dtype type;
 } derivation;
 
 /* The matrix of head e alone, as of_stack has it. */
-static weft_tensor *of_head(weft_scope *s, const weft_tensor_rule *rule,
-                            const weft_rule_shape *shape, weft_tensor *t, int32_t e) {
-    bool transposed = rule->flags & WEFT_RULE_TRANSPOSED;
+static weft_tensor *of_head(const derivation *d, const char *name, weft_tensor *t, int32_t e) {
+    weft_scope *s = d->s;
+    const weft_rule_shape *shape = &d->shape;
+    bool transposed = d->rule->flags & WEFT_RULE_TRANSPOSED;
     int64_t rows = transposed ? shape->cols : shape->rows;
-    t = weft_tensor_narrow(s, t, 0, (size_t)(e * shape->file_rows + shape->first), (size_t)rows);
+    int64_t first = e * shape->file_rows + shape->first;
+    t = d->f8 ? weft_f8_rows(d->b, s, name, t, d->type, first, rows)
+              : weft_tensor_narrow(s, t, 0, (size_t)first, (size_t)rows);
     if (transposed && t && weft_dtype_is_quantized(weft_tensor_dtype(t)))
         t = weft_dequantize(s, t);
     return transposed ? weft_tensor_transpose(s, t, 0, 1) : t;
+}
+
+/* A file's whole tensor of 8-bit floats as floats. */
+static weft_tensor *widened(const derivation *d, const char *name, const weft_tensor *t) {
+    int64_t dims[3] = {1, 1, 1}, rows = 1;
+    int rank = weft_tensor_rank(t);
+    for (int i = 0; i < rank; i++)
+        dims[i] = weft_tensor_dim(t, i);
+    for (int i = 0; i < rank - 1; i++)
+        rows *= dims[i];
+    weft_tensor *floats = weft_f8_rows(d->b, d->s, name, t, d->type, 0, rows);
+    return rank == 2 ? floats : weft_tensor_reshape(d->s, floats, rank, dims);
 }
 
 /* The matrix [rows, cols] of expert or head e, borrowed from the scope or the map. */
@@ -160,9 +177,16 @@ static weft_tensor *matrix_of(const derivation *d, int32_t e) {
     weft_rule_name(d->b->network, d->rule, d->layer, e, name);
     weft_tensor *t = weft_weights_find(d->b->weights, name);
     if (d->rule->fusion == WEFT_FUSED_STACK)
-        return of_head(d->s, d->rule, &d->shape, t, e);
-    t = part_of(d->b->network, d->s, d->rule, d->layer, t);
+        return of_head(d, name, t, e);
     bool stacked = d->rule->flags & (WEFT_RULE_EXPERTS | WEFT_RULE_HEADS) && !d->apart;
+    if (d->f8 && stacked) {
+        int64_t rows = weft_tensor_dim(t, 1);
+        t = weft_f8_rows(d->b, d->s, name, t, d->type, e * rows, rows);
+        return part_of(d->b->network, d->s, d->rule, d->layer, t);
+    }
+    if (d->f8)
+        t = widened(d, name, t);
+    t = part_of(d->b->network, d->s, d->rule, d->layer, t);
     return stacked ? weft_tensor_select(d->s, t, 0, (size_t)e) : t;
 }
 
@@ -237,19 +261,42 @@ static weft_status stack(const derivation *d, weft_dtype type, weft_tensor **out
     return st;
 }
 
-static weft_status make(const derivation *d, weft_tensor *source, weft_tensor **out) {
+/* The type that 8-bit floats of the rule become: one for all experts. */
+static weft_status choose_type(derivation *d, const weft_tensor *source) {
+    char name[WEFT_TENSOR_NAME];
+    bool f16 = true;
+    weft_status st = WEFT_OK;
+    d->type = weft_tensor_dtype(source);
+    d->f8 = weft_is_f8(source);
+    for (int32_t e = 0; d->f8 && !st && e < (d->apart ? d->shape.n_stacked : 1); e++) {
+        weft_rule_name(d->b->network, d->rule, d->layer, e, name);
+        const weft_tensor *t = weft_weights_find(d->b->weights, name);
+        if (weft_tensor_dtype(t) != weft_tensor_dtype(source))
+            return weft_fail(WEFT_E_UNSUPPORTED, "%s: experts of several types", name);
+        st = weft_f8_range(d->b, name, t, &f16);
+    }
+    if (d->f8)
+        d->type = d->rule->flags & WEFT_RULE_WIDE ? WEFT_F32 : f16 ? WEFT_F16 : WEFT_BF16;
+    return st;
+}
+
+static weft_status make(derivation *d, const char *name, weft_tensor *source, weft_tensor **out) {
     const weft_network *n = d->b->network;
-    weft_status st;
-    weft_dtype type = weft_tensor_dtype(source);
+    weft_status st = choose_type(d, source);
+    weft_dtype type = d->type;
+    if (st)
+        return st;
     if (d->rule->fusion == WEFT_FUSED_STACK && d->rule->flags & WEFT_RULE_TRANSPOSED &&
         weft_dtype_is_quantized(type))
         type = WEFT_F32;
-    if (d->shape.matrix && d->b->options->pack)
+    if (d->shape.matrix && d->b->options->pack && !(d->rule->flags & WEFT_RULE_LOOKUP))
         return pack(d, type, out);
     if (d->shape.matrix && d->apart)
-        return stack(d, weft_tensor_dtype(source), out);
+        return stack(d, d->type, out);
+    if (d->f8)
+        source = widened(d, name, source);
     weft_tensor *part = part_of(n, d->s, d->rule, d->layer, source);
-    if (!d->shape.matrix || d->rule->flags & WEFT_RULE_HEADS)
+    if (!d->shape.matrix || d->f8 || d->rule->flags & WEFT_RULE_HEADS)
         part = weft_tensor_contiguous(d->s, part);
     if ((st = failed(d->s)))
         return st;
@@ -331,7 +378,7 @@ weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t l
         return WEFT_OK;
     weft_status st = weft_scope_create(b->engine, WEFT_SCOPE_HEAP, &d.s);
     if (!st)
-        st = make(&d, source, &t);
+        st = make(&d, name, source, &t);
     weft_scope_release(&d.s);
     if (st || (st = weft_weights_take(b->weights, derived, t)))
         return weft_fail_in(st, "%s", name);

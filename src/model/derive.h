@@ -24,6 +24,20 @@ weft_status weft_derive_floats(weft_engine *engine, weft_tensor *source, float p
 /* Rank-3 `stack` as panels, the rows of each matrix rounded up to whole ones; one reference. */
 weft_status weft_derive_panels(weft_binding *b, weft_tensor *stack, weft_tensor **out);
 
+/* 8-bit floats (derive_f8.c): whether a tensor is of them, its scales fit, and whether f16 holds
+ * its values well (else *fits_f16 becomes false). */
+bool weft_is_f8(const weft_tensor *t);
+weft_status weft_f8_check(const weft_binding *b, const char *name, const weft_tensor *t);
+weft_status weft_f8_range(const weft_binding *b, const char *name, const weft_tensor *t,
+                          bool *fits_f16);
+/* Rows [first, first + n) of `t` [(n_matrices,) rows, cols], counted through all matrices, times
+ * their scales: a result [n, cols] of the scope, of type f32, f16 or bf16. An element that is not
+ * finite is WEFT_E_FORMAT. */
+weft_tensor *weft_f8_rows(const weft_binding *b, weft_scope *scope, const char *name,
+                          const weft_tensor *t, weft_dtype type, int64_t first, int64_t n);
+/* Whether a tensor of that name says something of one of 8-bit floats: a scale. */
+bool weft_f8_is_beside(const weft_binding *b, const char *name);
+
 /* WEFT_RULE_MXFP4: whether blocks and scales are there and fit; and *field as MXFP4 of GGUF. */
 weft_status weft_mxfp4_check(const weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
                              const char *name, const weft_tensor *blocks);

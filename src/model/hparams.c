@@ -225,22 +225,6 @@ static weft_status refuse_options(const weft_config *c) {
             return weft_config_fail(c, WEFT_E_UNSUPPORTED, c->arch->refused[i],
                                     "is not supported for %s", c->arch->name);
     }
-    const char *method;
-    if (c->arch->quantized &&
-        !weft_metadata_string(c->metadata, "quantization_config.quant_method", &method) &&
-        !strcmp(method, c->arch->quantized))
-        return WEFT_OK;
-    static const char *const refused[] = {"quantization_config", "compression_config"};
-    for (size_t i = 0; i < weft_metadata_count(c->metadata); i++) {
-        weft_value v;
-        const char *key = weft_metadata_at(c->metadata, i, &v);
-        for (size_t r = 0; r < 2; r++) {
-            size_t n = strlen(refused[r]);
-            if (!strncmp(key, refused[r], n) && (key[n] == 0 || key[n] == '.'))
-                return weft_config_fail(c, WEFT_E_UNSUPPORTED, refused[r],
-                                        "quantised folders are not supported");
-        }
-    }
     return WEFT_OK;
 }
 
@@ -250,9 +234,9 @@ weft_status weft_hparams_read(const weft_metadata *metadata, const weft_arch *ar
     weft_status st;
     memset(out, 0, sizeof *out);
     out->tied = arch->tied_default;
-    if ((st = refuse_options(&c)) || (st = read_counts(&c, out)) || (st = read_head(&c, out)) ||
-        (st = read_numbers(&c, out)) || (st = read_window(&c, out)) ||
-        (st = weft_config_bool(&c, WEFT_KEY_TIED, &out->tied)) ||
+    if ((st = refuse_options(&c)) || (st = weft_hparams_read_quantized(&c, &out->f8)) ||
+        (st = read_counts(&c, out)) || (st = read_head(&c, out)) || (st = read_numbers(&c, out)) ||
+        (st = read_window(&c, out)) || (st = weft_config_bool(&c, WEFT_KEY_TIED, &out->tied)) ||
         (st = weft_config_bool(&c, WEFT_KEY_ATTN_BIAS, &out->attn_bias)) ||
         (st = weft_config_bool(&c, WEFT_KEY_MLP_BIAS, &out->mlp_bias)) ||
         (st = weft_config_bool(&c, WEFT_KEY_HEAD_NORMS, &out->head_norms)) ||

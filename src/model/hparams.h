@@ -36,6 +36,12 @@ typedef struct weft_latent {
     int32_t dim_v;     /* of a head */
 } weft_latent;
 
+/* Matrices of 8-bit floats in a folder: whether they have scales, and of which blocks. */
+typedef struct weft_f8_rule {
+    bool scaled;
+    int32_t block_rows, block_cols; /* 0: one scale a tensor or a row */
+} weft_f8_rule;
+
 typedef struct weft_hparams {
     int32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim;
     int32_t n_vocab;        /* 0: not stated */
@@ -74,6 +80,7 @@ typedef struct weft_hparams {
     weft_router router;
     weft_recurrence rec;
     weft_latent latent;
+    weft_f8_rule f8;
     int32_t n_extra; /* layers of the file after the last that are not evaluated */
 } weft_hparams;
 

@@ -105,7 +105,7 @@ static weft_status prepare_rule(weft_binding *b, const weft_tensor_rule *rule, i
     uint64_t bytes = bytes_of(b, rule, layer);
     if (rule->flags & WEFT_RULE_MXFP4)
         st = weft_derive_mxfp4(b, rule, layer, name, field);
-    else if (weft_rule_derives(n, rule))
+    else if (weft_rule_derives(n, rule) || weft_is_f8(*field))
         st = weft_derive(b, rule, layer, field);
     else if (rule->flags & WEFT_RULE_FLOATS)
         st = weft_derive_table(b, rule, layer, name, field);

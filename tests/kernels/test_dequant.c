@@ -306,11 +306,41 @@ static void test_reference_digests(void **state) {
     weft_file_unmap(&map);
 }
 
+/* All 256 codes of each 8-bit type as torch converts them (tests/data/make_f8_reference.py). */
+static void test_8_bit_floats(void **state) {
+    (void)state;
+    static const weft_dtype types[] = {WEFT_F8_E4M3, WEFT_F8_E5M2, WEFT_F8_E8M0};
+    const char *path = WEFT_TEST_DATA "/reference/f8-codes.json";
+    weft_mapping map;
+    weft_json *root;
+    assert_weft_ok(weft_file_map(path, &map));
+    assert_weft_ok(weft_json_parse((const char *)map.data, map.size_bytes, path, &root));
+    for (size_t t = 0; t < 3; t++) {
+        const weft_json *list = weft_json_get(root, weft_dtype_name(types[t]));
+        assert_int_equal(weft_json_length(list), 256);
+        for (size_t i = 0; i < 256; i++) {
+            uint8_t code = (uint8_t)i;
+            float x;
+            uint32_t bits;
+            assert_true(weft_dequantize_row(types[t], &code, 1, &x));
+            memcpy(&bits, &x, 4);
+            const weft_json *want = weft_json_item(list, i);
+            if (weft_json_type_of(want) == WEFT_JSON_NULL)
+                assert_true((bits & 0x7fffffff) > 0x7f800000);
+            else
+                assert_int_equal(bits, weft_json_integer(want));
+        }
+    }
+    weft_json_free(&root);
+    weft_file_unmap(&map);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_32_column_types), cmocka_unit_test(test_256_column_types),
         cmocka_unit_test(test_small_types),     cmocka_unit_test(test_codebook_types),
         cmocka_unit_test(test_floats),          cmocka_unit_test(test_reference_digests),
+        cmocka_unit_test(test_8_bit_floats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

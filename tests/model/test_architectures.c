@@ -51,6 +51,15 @@ static const char *const own[] = {"cohere",
                                   "gemma4",
                                   "gemma4-plain",
                                   "gemma4-moe"};
+/* Folders of 8-bit floats with scales: the reference has their values in float32, weft in f16. */
+static const struct {
+    const char *name;
+    double tolerance;
+} scaled[] = {{"llama-f8-plain", 1e-4},
+              {"llama-f8-block", 5e-3},
+              {"phi3-f8-tensor", 5e-3},
+              {"qwen3-f8-channel", 5e-3},
+              {"deepseek-v3-f8", 2e-2}};
 #define N_SHARED (sizeof shared / sizeof *shared)
 #define N_OWN (sizeof own / sizeof *own)
 
@@ -241,6 +250,17 @@ static void test_legacy_configs(void **state) {
     }
 }
 
+static void test_models_of_8_bit_floats(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
+        char path[512], json[512];
+        const char *name = scaled[i].name;
+        snprintf(path, sizeof path, OWN_MODELS "%s", name);
+        snprintf(json, sizeof json, OWN_MODELS "%s/reference.json", name);
+        check_form("own", name, "folder", path, json, scaled[i].tolerance);
+    }
+}
+
 /* ---- Memory ---- */
 
 /* Opening, one step of three rows and closing, with `fail_in` as in tiny.h; what the step gave. */
@@ -280,8 +300,9 @@ static weft_status open_and_step(const char *path, counter *count, long fail_in,
 static void test_every_allocation_may_fail(void **state) {
     (void)state;
     static const char *const names[] = {
-        "falcon-old",    "gpt-oss-mxfp4", "gpt-oss-untruncated", "granite-moe-shared",
-        "phi3-longrope", "gemma4",        "gemma4-moe",          "stablelm-norms"};
+        "falcon-old",     "gpt-oss-mxfp4", "gpt-oss-untruncated", "granite-moe-shared",
+        "phi3-longrope",  "gemma4",        "gemma4-moe",          "stablelm-norms",
+        "deepseek-v3-f8", "deepseek-v3-f8"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[512];
         snprintf(path, sizeof path, OWN_MODELS "%s", names[i]);
@@ -341,6 +362,7 @@ int main(void) {
         cmocka_unit_test(test_every_allocation_may_fail),
         cmocka_unit_test(test_steady_steps_take_no_memory),
         cmocka_unit_test(test_own_models),
+        cmocka_unit_test(test_models_of_8_bit_floats),
         cmocka_unit_test(test_shared_models),
         cmocka_unit_test(test_default_numbers),
         cmocka_unit_test(test_legacy_configs),

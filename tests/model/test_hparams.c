@@ -248,7 +248,7 @@ static void test_variants_are_refused_by_name(void **state) {
          "scale_attn_by_inverse_layer_idx"},
         {"olmoe", true, "clip_qkv", F(8), WEFT_E_UNSUPPORTED, "clip_qkv"},
         {"gpt_oss", true, "swiglu_limit", F(5), WEFT_E_UNSUPPORTED, "swiglu_limit"},
-        {"gpt_oss", true, "quantization_config.quant_method", S("fp8"), WEFT_E_UNSUPPORTED,
+        {"gpt_oss", true, "quantization_config.quant_method", S("awq"), WEFT_E_UNSUPPORTED,
          "quantization_config"},
         {"glm4_moe", true, "scoring_func", S("tanh"), WEFT_E_UNSUPPORTED, "scoring_func"},
         {"glm4_moe", true, "n_group", U(3), WEFT_E_FORMAT, "n_group"},
