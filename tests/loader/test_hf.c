@@ -254,8 +254,8 @@ static void names_the_file_of_a_bad_tensor(void **state) {
     folder *f = *state;
     write_text(f, "config.json", "{}");
     write_weights(f, "model.safetensors",
-                  "{\"t\":{\"dtype\":\"U64\",\"shape\":[1],\"data_offsets\":[0,8]}}");
-    refuse(f, WEFT_E_UNSUPPORTED, "model.safetensors: tensor 't': dtype U64");
+                  "{\"t\":{\"dtype\":\"C64\",\"shape\":[1],\"data_offsets\":[0,8]}}");
+    refuse(f, WEFT_E_UNSUPPORTED, "model.safetensors: tensor 't': dtype C64");
     write_weights(f, "model.safetensors", TENSOR("t") "x");
     refuse(f, WEFT_E_FORMAT, "model.safetensors: header offset");
 }
