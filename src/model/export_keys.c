@@ -216,7 +216,7 @@ static void put_key(keys *k, const weft_key_name *name) {
     if (count_of(k, name->key, &count)) {
         /* Another reader wants this one even where there is no such thing. */
         if (count > 0 || name->key == WEFT_KEY_N_EMBD_LAYER)
-            put_u32(k, name->gguf, count + (name->key == WEFT_KEY_N_LAYER ? h->n_extra : 0));
+            put_u32(k, name->gguf, count); /* of layers without those left aside */
     } else if (real_of(k, name->key, &real, &usual)) {
         if (real != usual)
             put_f32(k, name->gguf, real);
