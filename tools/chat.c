@@ -18,7 +18,7 @@ static const char help[] =
     "  -m MODEL            GGUF file, folder or known name (default: " TOOL_DEFAULT_MODEL ")\n"
     "  --system TEXT       system message\n"
     "  --resume FILE       goes on with a conversation that /save wrote\n"
-    "  -n N                at most N tokens an answer (default -1: until the model ends)\n"
+    "  -n N                at most N tokens an answer (default: the context's length)\n"
     "  -c N                context, in tokens (default: the model's, at most 4096)\n"
     "  -t N                threads (default: physical cores); -tb N  of prompts; --pin  to CPUs\n"
     "  -s SEED  --temp T   the same seed gives the same text; T 0 is greedy (default 0.8)\n"
@@ -155,7 +155,9 @@ static weft_status generate(chat *c, answer *a, weft_generate_result *result) {
     if (status)
         return status;
     status = weft_chat_parser_create(c->template, &parser, on_delta, a, &a->parser);
-    c->generate.max_tokens = c->options->n;
+    /* The oldest part of a long conversation goes, but no answer is endless. */
+    c->generate.max_tokens =
+        c->options->n >= 0 ? c->options->n : weft_session_n_context(c->session);
     running = c->session;
     if (!status)
         status = weft_generate(c->session, c->text.ids, c->text.n_ids, sampler, &c->generate,
@@ -180,7 +182,9 @@ bool chat_answer(chat *c) {
         status = WEFT_E_MEMORY;
     if (status)
         tool_fail_status("chat", status);
-    else if (c->options->stats)
+    else if (result.reason == WEFT_STOP_LENGTH && c->options->n < 0)
+        fprintf(stderr, "[cut off after %d tokens]\n", result.n_generated);
+    if (!status && c->options->stats)
         show_stats(c, &result);
     /* What was said before a failure or Ctrl-C is part of the conversation too. */
     const char *said = a.raw ? a.raw : "";

@@ -43,7 +43,8 @@ int tool_choosing_check(tool_choosing *c, const char *command) {
                (ssize_t)sizeof c->sampler.seed) {
         c->sampler.seed = (uint64_t)time(NULL);
     }
-    c->sampler.seed &= INT64_MAX;
+    if (!c->seed)
+        c->sampler.seed &= UINT32_MAX; /* easy to note, and exact in every reader of JSON */
     for (size_t i = 0; i < c->stops.n; i++)
         if (!*c->stops.items[i])
             return tool_usage(command, "--stop wants a text that is not empty");

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 #include <weft/extra/quantize.h>
 #include <weft/extra/write.h>
 
@@ -50,13 +49,11 @@ int tool_convert(int argc, char **argv) {
     code = tool_open_engine(&how, &engine);
     if (code >= 0)
         return code;
-    if (isatty(STDERR_FILENO)) {
-        o.progress = tool_show_progress;
-        o.progress_ctx = &shown;
-    }
+    tool_begin_progress(&shown);
+    o.progress = tool_show_progress;
+    o.progress_ctx = &shown;
     weft_status status = weft_convert_folder(engine, argv[first], argv[first + 1], &o);
-    tool_clear_progress(&shown);
+    code = tool_end_progress(&shown, argv[first], status);
     weft_engine_release(&engine);
-    code = status ? tool_fail_status(argv[first], status) : TOOL_DONE;
     return tool_finish(code);
 }

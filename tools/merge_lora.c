@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
+#include <strings.h>
 #include <weft/extra/quantize.h>
 
 static const char help[] =
@@ -68,13 +68,12 @@ static int merge(const tool_engine *how, const char *model, const char *to,
         return code;
     code = tool_open_engine(how, &engine);
     if (code < 0) {
-        if (isatty(STDERR_FILENO)) {
-            o->progress = tool_show_progress;
-            o->progress_ctx = &shown;
-        }
-        weft_status status = weft_quantize(engine, path, to, o, NULL);
-        tool_clear_progress(&shown);
-        code = status ? tool_fail_status(to, status) : TOOL_DONE;
+        tool_begin_progress(&shown);
+        o->progress = tool_show_progress;
+        o->progress_ctx = &shown;
+        code = tool_same_file(path, to)
+                   ? tool_fail(to, "is the file that is read")
+                   : tool_end_progress(&shown, to, weft_quantize(engine, path, to, o, NULL));
         weft_engine_release(&engine);
     }
     free(path);

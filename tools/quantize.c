@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 #include <weft/extra/quantize.h>
 
 static const char help[] =
@@ -65,18 +64,21 @@ static int parse_tensor(char *text, weft_tensor_type *out) {
 static int run(const options *o, const char *from, const char *to, weft_quantize_options *q) {
     weft_engine *engine;
     weft_quantize_result r = {0};
-    int shown = -1, code = tool_open_engine(&o->engine, &engine);
+    int shown, code = tool_open_engine(&o->engine, &engine);
     if (code >= 0)
         return code;
-    if (isatty(STDERR_FILENO)) {
-        q->progress = tool_show_progress;
-        q->progress_ctx = &shown;
+    if (tool_same_file(from, to)) {
+        weft_engine_release(&engine);
+        return tool_fail(to, "is the file that is read");
     }
+    tool_begin_progress(&shown);
+    q->progress = tool_show_progress;
+    q->progress_ctx = &shown;
     weft_status status = weft_quantize(engine, from, to, q, &r);
-    tool_clear_progress(&shown);
+    code = tool_end_progress(&shown, to, status);
     weft_engine_release(&engine);
     if (status)
-        return tool_fail_status(to, status);
+        return code;
     double n = r.n_parameters > 0 ? (double)r.n_parameters : 1;
     printf("%.2f MB (%.2f bits a weight) to %.2f MB (%.2f bits): %s\n",
            (double)r.bytes_before / 1e6, (double)r.bytes_before * 8 / n,

@@ -121,8 +121,10 @@ static void show_stats(const run_options *o, const weft_session *session,
     double rest = r->generate_seconds;
     fprintf(stderr, "prompt: %d tokens%s in %.2f s", r->n_prompt, fits ? "" : " (shortened)",
             r->prompt_seconds);
-    if (fits && r->prompt_seconds > 0)
-        fprintf(stderr, ", %.1f tokens/s", (r->n_prompt - r->n_cached) / r->prompt_seconds);
+    if (r->n_cached > 0)
+        fprintf(stderr, ", %d of them from the cache", r->n_cached);
+    else if (fits && r->prompt_seconds > 0)
+        fprintf(stderr, ", %.1f tokens/s", r->n_prompt / r->prompt_seconds);
     fprintf(stderr, "\ntext: %d tokens in %.2f s, %.1f tokens/s\n", r->n_generated, rest,
             rest > 0 ? r->n_generated / rest : 0);
     if (r->n_guessed > 0)
@@ -141,7 +143,15 @@ static int report(const run_options *o, weft_status status, const weft_generate_
                          weft_detail());
     if (status)
         return tool_fail_status("run", status);
-    return result->reason == WEFT_STOP_CANCELLED ? TOOL_INTERRUPTED : TOOL_DONE;
+    if (result->reason == WEFT_STOP_CANCELLED)
+        return TOOL_INTERRUPTED;
+    bool cut = result->reason == WEFT_STOP_LENGTH || result->reason == WEFT_STOP_CONTEXT;
+    if (o->choosing.compiled && cut)
+        return tool_fail("run",
+                         "the text was cut off after %d tokens, before what was asked for "
+                         "was complete (-n N, -c N)",
+                         result->n_generated);
+    return TOOL_DONE;
 }
 
 /* The text, with a sampler and options that are ready. */

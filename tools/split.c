@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <weft/extra/write.h>
 
 static const char split_help[] =
@@ -73,10 +72,9 @@ int tool_split(int argc, char **argv) {
         return tool_usage("split", "--size wants bytes, as 500M or 2G, not '%s'", size);
     if (!size && n_tensors == 0)
         o.most_bytes = 2000000000;
-    if (isatty(STDERR_FILENO)) {
-        o.progress = tool_show_progress;
-        o.progress_ctx = &shown;
-    }
+    tool_begin_progress(&shown);
+    o.progress = tool_show_progress;
+    o.progress_ctx = &shown;
     weft_engine *engine;
     char *path;
     code = tool_model_path(argv[first], &path);
@@ -86,8 +84,7 @@ int tool_split(int argc, char **argv) {
     if (code < 0) {
         size_t n;
         weft_status status = weft_split(engine, path, argv[first + 1], &o, &n);
-        tool_clear_progress(&shown);
-        code = status ? tool_fail_status(path, status) : TOOL_DONE;
+        code = tool_end_progress(&shown, path, status);
         if (!status)
             printf("%s-00001-of-%05zu.gguf: %zu files\n", argv[first + 1], n, n);
         weft_engine_release(&engine);
@@ -107,11 +104,12 @@ int tool_merge(int argc, char **argv) {
     code = open_engine(&engine);
     if (code >= 0)
         return code;
-    bool terminal = isatty(STDERR_FILENO);
-    weft_status status = weft_merge(engine, argv[first], argv[first + 1],
-                                    terminal ? tool_show_progress : NULL, &shown);
-    tool_clear_progress(&shown);
+    tool_begin_progress(&shown);
+    const char *from = argv[first], *to = argv[first + 1];
+    code = tool_same_file(from, to)
+               ? tool_fail(to, "is a file that is read")
+               : tool_end_progress(&shown, from,
+                                   weft_merge(engine, from, to, tool_show_progress, &shown));
     weft_engine_release(&engine);
-    code = status ? tool_fail_status(argv[first], status) : TOOL_DONE;
     return tool_finish(code);
 }

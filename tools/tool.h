@@ -118,10 +118,14 @@ int tool_use_adapters(weft_model *model, weft_session *session, tool_list *adapt
 /* Cuts ":SCALE" off FILE[:SCALE]; 1 without. False: no number. */
 bool tool_parse_scale(char *text, float *scale);
 
-/* A weft_progress_fn that shows per cent on stderr; ctx is an int, -1 at first. Clear it at the
- * end.
- */
+/* Around work that writes files: shows per cent on a terminal, and ends it on Ctrl-C or SIGTERM, so
+ * that no half of a file stays behind. tool_show_progress is a weft_progress_fn; ctx: the int. */
+void tool_begin_progress(int *shown);
 bool tool_show_progress(void *ctx, uint64_t done, uint64_t total);
+/* Clears the line, and shows a failure. The exit code. */
+int tool_end_progress(const int *shown, const char *what, weft_status status);
+/* Whether two paths are one file that exists. */
+bool tool_same_file(const char *a, const char *b);
 void tool_clear_progress(const int *shown);
 
 /* The type of a KV cache by its name; false: an unknown one. */

@@ -3,6 +3,8 @@
 #include "sources.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,19 +138,47 @@ int tool_open_tokenizer(weft_engine *engine, const char *path_or_name, const cha
     return code;
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number) {
+    (void)number;
+    interrupted = 1;
+}
+
+void tool_begin_progress(int *shown) {
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    *shown = -1;
+}
+
 bool tool_show_progress(void *ctx, uint64_t done, uint64_t total) {
     int *shown = ctx, percent = total ? (int)((double)done / (double)total * 100.0) : 100;
-    if (percent != *shown) {
+    if (percent != *shown && isatty(STDERR_FILENO)) {
         fprintf(stderr, "\r%3d%%", percent);
         fflush(stderr);
         *shown = percent;
     }
-    return true;
+    return !interrupted;
 }
 
 void tool_clear_progress(const int *shown) {
     if (*shown >= 0)
         fputs("\r    \r", stderr);
+}
+
+int tool_end_progress(const int *shown, const char *what, weft_status status) {
+    tool_clear_progress(shown);
+    if (status == WEFT_E_CANCELLED && interrupted)
+        return TOOL_INTERRUPTED;
+    return status ? tool_fail_status(what, status) : TOOL_DONE;
+}
+
+bool tool_same_file(const char *a, const char *b) {
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
 }
 
 bool tool_cache_type(const char *name, weft_dtype *type) {

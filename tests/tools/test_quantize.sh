@@ -118,4 +118,12 @@ call 1 quantize "$m" "$work" Q8_0
 call 2 diff "$m"
 [ "$(cat "$out")" = old ] || fail "the file that was there has changed"
 [ "$(ls "$work"/*.gguf* | wc -l)" = 2 ] || fail "left behind: $(ls "$work")"
+# A file is never read and replaced at once, and an interrupted run leaves nothing behind.
+cp "$work/model.gguf" "$work/same.gguf" 2>/dev/null || tiny same
+call 1 quantize "$work/same.gguf" "$work/same.gguf" q8_0
+says 'is the file that is read'
+# shellcheck disable=SC2086
+timeout -s INT 0.02 $emulator "$bin" quantize "$work/same.gguf" "$work/cut.gguf" q8_0 >/dev/null 2>&1
+ls "$work" | grep -q '\.part$' && fail "an interrupted run left a part of a file"
+
 exit $((failures > 0))
