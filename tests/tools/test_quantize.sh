@@ -123,7 +123,8 @@ cp "$work/model.gguf" "$work/same.gguf" 2>/dev/null || tiny same
 call 1 quantize "$work/same.gguf" "$work/same.gguf" q8_0
 says 'is the file that is read'
 # shellcheck disable=SC2086
-timeout -s INT 0.02 $emulator "$bin" quantize "$work/same.gguf" "$work/cut.gguf" q8_0 >/dev/null 2>&1
+timeout -s INT 0.02 $emulator "$bin" quantize "$work/same.gguf" "$work/cut.gguf" q8_0 \
+    >/dev/null 2>&1
 ls "$work" | grep -q '\.part$' && fail "an interrupted run left a part of a file"
 
 exit $((failures > 0))
