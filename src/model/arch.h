@@ -152,10 +152,8 @@ typedef enum weft_extent {
 #define WEFT_RULE_RECURRENT 128u
 #define WEFT_RULE_DENSE 256u
 #define WEFT_RULE_MIXTURE 512u
-#define WEFT_RULE_HEADS 1024u /* a matrix a head: [n_head, rows, columns] */
-#define WEFT_RULE_FLOATS                                                                           \
-    2048u /* floats in any shape of so many elements, used as f32; a '*' stands for a row's number \
-           */
+#define WEFT_RULE_HEADS 1024u    /* a matrix a head: [n_head, rows, columns] */
+#define WEFT_RULE_FLOATS 2048u   /* as many floats in any shape, as f32; a '*' is a row's number */
 #define WEFT_RULE_MXFP4 65536u   /* experts as "…_blocks" beside "…_scales", bytes */
 #define WEFT_RULE_LOG 4096u      /* folders store ln(-w) */
 #define WEFT_RULE_COLUMN 8192u   /* a vector that GGUF files have as [n, 1] */
@@ -178,9 +176,9 @@ typedef enum weft_fusion {
 
 /* One tensor: [n_cols] or [n_rows, n_cols] and the field of the layer (or of the network) that
  * borrows it. Rank 2: a matrix of any supported type; rank 1: floats, used as f32. A rule without a
- * name in a kind of file does not hold there, nor does one with an extent that is 0. Of
- * several rules for one field the first whose tensor
- * is there counts, so that optional alternatives come before the required one. */
+ * name in a kind of file does not hold there, nor does one with an extent that is 0. Of several
+ * rules for one field the first whose tensor is there counts, so that optional alternatives come
+ * before the required one. */
 typedef struct weft_tensor_rule {
     size_t field; /* offsetof into weft_layer or weft_globals */
     const char *name[WEFT_SPELL_COUNT];
