@@ -6,6 +6,7 @@
 
 #define LANES WEFT_FOLD_LANES
 #define PIECE 2048
+#define ROWS 8 /* of a lane, whose columns are added at once: a block has LANES * ROWS rows */
 
 static bool adds_up(const weft_folder *f) {
     return f->def->fold == WEFT_FOLD_SUM || f->def->fold == WEFT_FOLD_PROD;
@@ -201,7 +202,7 @@ static void step_f32(const weft_folder *f, weft_column_fold *st, const float *x)
     int32_t at = (int32_t)st->n, *index = st->index;
     size_t n = st->columns;
     if (f->def->fold == WEFT_FOLD_SUM) {
-        f->k->sum_columns(x, n, sum);
+        f->k->sum_columns(x, 0, 1, 0, n, sum);
     } else if (f->def->fold == WEFT_FOLD_PROD) {
         for (size_t c = 0; c < n; c++)
             sum[c] *= (double)x[c];
@@ -209,7 +210,7 @@ static void step_f32(const weft_folder *f, weft_column_fold *st, const float *x)
         memcpy(best, x, n * sizeof *x);
         memset(index, 0, n * sizeof *index);
     } else if (!has_index(f)) {
-        f->k->best_columns(x, n, sign, best);
+        f->k->best_columns(x, 0, 1, 0, n, sign, best);
     } else {
         for (size_t c = 0; c < n; c++) {
             float v = x[c], b = best[c];
@@ -242,6 +243,41 @@ void weft_column_fold_step(const weft_folder *f, weft_column_fold *st, const voi
     else
         step_whole(f, st, x);
     st->n++;
+}
+
+/* Rows of one lane are added together, so that sums pass through the cache once in ROWS rows. */
+static void sum_block(const weft_folder *f, weft_column_fold *st, const float *x, ptrdiff_t step,
+                      size_t rows) {
+    for (size_t l = 0; l < LANES; l++) {
+        double *sum = st->sum[(st->n + l) % LANES];
+        f->k->sum_columns(x + (ptrdiff_t)l * step, LANES * step, rows, step, st->columns, sum);
+    }
+    st->n += LANES * rows;
+}
+
+void weft_column_fold_f32(const weft_folder *f, weft_column_fold *st, const float *x,
+                          ptrdiff_t step, size_t n) {
+    bool sums = f->def->fold == WEFT_FOLD_SUM;
+    bool best = !adds_up(f) && !has_index(f);
+    size_t i = 0;
+    if (best && n > 0 && st->n == 0)
+        weft_column_fold_step(f, st, x + (ptrdiff_t)i++ * step);
+    while (i < n) {
+        const float *row = x + (ptrdiff_t)i * step;
+        size_t left = n - i, done = 1;
+        if (sums && left >= LANES) {
+            done = left / LANES < ROWS ? left / LANES * LANES : LANES * ROWS;
+            sum_block(f, st, row, step, done / LANES);
+        } else if (best) {
+            done = left < LANES ? left : LANES;
+            f->k->best_columns(row, step, done, (ptrdiff_t)done * step, st->columns,
+                               (float)sign_of(f), st->best32);
+            st->n += done;
+        } else {
+            weft_column_fold_step(f, st, row);
+        }
+        i += done;
+    }
 }
 
 /* ---- Ends ---- */

@@ -48,6 +48,9 @@ void weft_row_fold_run(const weft_folder *f, weft_row_fold *st, const void *x, s
 void weft_column_begin(const weft_folder *f, weft_column_fold *st, size_t columns);
 /* The next element of every column. */
 void weft_column_fold_step(const weft_folder *f, weft_column_fold *st, const void *x);
+/* The same n times, `step` elements apart: f32 in its domain. */
+void weft_column_fold_f32(const weft_folder *f, weft_column_fold *st, const float *x,
+                          ptrdiff_t step, size_t n);
 
 /* `first`: the chunk's first index. */
 weft_partial weft_row_end(const weft_folder *f, weft_row_fold *st, int64_t first);

@@ -162,6 +162,11 @@ static void chunk_columns(const reduce_job *j, const piece *p, weft_partial *out
     weft_column_begin(&j->folder, &st, p->columns);
     for (size_t at = p->begin; at < p->end; at += n) {
         const unsigned char *x = run_at(j, p, at, &n, &step);
+        if (j->folder.domain == WEFT_IN_F32 && j->dtype == WEFT_F32) {
+            const void *row = x;
+            weft_column_fold_f32(&j->folder, &st, row, (ptrdiff_t)(step / (int64_t)j->item), n);
+            continue;
+        }
         for (size_t i = 0; i < n; i++)
             weft_column_fold_step(&j->folder, &st,
                                   widen(j, x + (int64_t)i * step, p->columns, wide));

@@ -75,7 +75,7 @@ static void test_folds_give_scalar_bits(void **state) {
     (void)state;
     const weft_kernels *scalar = weft_kernels_of(WEFT_ISA_SCALAR), *variants[WEFT_ISA_COUNT];
     size_t n_variants = TEST_VARIANTS(map, variants);
-    static float x[N], best[2][N];
+    static float x[N], best[2][N], columns[2][N];
     static double sums[2][N];
     static uint16_t half[2][N];
     for (size_t round = 0; round < 12; round++) {
@@ -89,16 +89,20 @@ static void test_folds_give_scalar_bits(void **state) {
             for (int i = 0; i < 2; i++) {
                 memset(sums[i], 0, sizeof sums[i]);
                 k[i]->sum_row(x, n, sums[i]);
-                k[i]->sum_columns(x, n, sums[i]);
+                k[i]->sum_columns(x, 0, 1, 0, n, sums[i]);
+                k[i]->sum_columns(x + 5, -1, 6, 2, n - 5, sums[i]);
                 memset(best[i], 0, sizeof best[i]);
-                k[i]->best_columns(x, n, round % 3 ? 1 : -1, best[i]);
+                k[i]->best_columns(x, 3, 4, 0, n - 9, round % 3 ? 1 : -1, best[i]);
                 most[i] = k[i]->best_row(x, n, round % 3 ? 1 : -1);
+                memcpy(columns[i], best[i], sizeof columns[i]);
                 k[i]->f32_to_bf16(x, n, half[i]);
                 k[i]->bf16_to_f32(half[i], n, best[i]);
             }
             assert_memory_equal(&most[0], &most[1], sizeof most[0]);
             assert_same(WEFT_MAP_ADD, WEFT_IN_F64, variants[v]->isa, sums[0], sums[1], false, n);
             assert_same(WEFT_MAP_ADD, WEFT_IN_F32, variants[v]->isa, best[0], best[1], false, n);
+            assert_same(WEFT_MAP_ADD, WEFT_IN_F32, variants[v]->isa, columns[0], columns[1], false,
+                        n);
             assert_memory_equal(half[0], half[1], n * sizeof half[0][0]);
         }
     }

@@ -126,12 +126,16 @@ typedef struct weft_kernels {
 
     /* Inner loops of reductions. lanes[16] += x in double, element i to lane i mod 16. */
     void (*sum_row)(const float *x, size_t n, double *lanes);
-    /* sums[i] += x[i] */
-    void (*sum_columns)(const float *x, size_t n, double *sums);
+    /* sums[i] += x[i] for one row after the other of x [rows, n], ld apart (of any sign). `ahead`:
+     * how far from each row lies the one that the next call reads. */
+    void (*sum_columns)(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_t ahead, size_t n,
+                        double *sums);
     /* Greatest of n >= 1 elements (sign 1) or least (sign -1); a NaN where there is one. */
     float (*best_row)(const float *x, size_t n, float sign);
-    /* The same of best[i] and x[i]; of equal ones best[i] stays. */
-    void (*best_columns)(const float *x, size_t n, float sign, float *best);
+    /* The same of best[i] and each row's x[i], rows as in sum_columns; of equal ones best[i]
+     * stays. */
+    void (*best_columns)(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_t ahead, size_t n,
+                         float sign, float *best);
 } weft_kernels;
 
 /* The table of a variant that was compiled in, or NULL. Constant memory. */

@@ -227,7 +227,7 @@ static void call_sum_row(const call *c) {
 }
 
 static void call_sum_columns(const call *c) {
-    c->k->sum_columns(c->o->x, FLOATS, (double *)(void *)c->o->y);
+    c->k->sum_columns(c->o->x, 0, 1, 0, FLOATS, (double *)(void *)c->o->y);
 }
 
 static void call_best_row(const call *c) {
@@ -235,7 +235,7 @@ static void call_best_row(const call *c) {
 }
 
 static void call_best_columns(const call *c) {
-    c->k->best_columns(c->o->x, FLOATS, 1, c->o->y);
+    c->k->best_columns(c->o->x, 0, 1, 0, FLOATS, 1, c->o->y);
 }
 
 /* Two of the many functions: one instruction an element, and a polynomial in double. */

@@ -13,16 +13,18 @@ void weft_kernel_sum_row_f32_scalar(const float *x, size_t n, double *lanes) {
     sum_row_body(x, n, lanes);
 }
 
-void weft_kernel_sum_columns_f32_scalar(const float *x, size_t n, double *sums) {
-    sum_columns_body(x, n, sums);
+void weft_kernel_sum_columns_f32_scalar(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_t ahead,
+                                        size_t n, double *sums) {
+    sum_columns_body(x, ld, rows, ahead, n, sums);
 }
 
 float weft_kernel_best_row_f32_scalar(const float *x, size_t n, float sign) {
     return best_row_body(x, n, sign);
 }
 
-void weft_kernel_best_columns_f32_scalar(const float *x, size_t n, float sign, float *best) {
-    best_columns_body(x, n, sign, best);
+void weft_kernel_best_columns_f32_scalar(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_t ahead,
+                                         size_t n, float sign, float *best) {
+    best_columns_body(x, ld, rows, ahead, n, sign, best);
 }
 
 void weft_kernel_bf16_to_f32_scalar(const uint16_t *x, size_t n, float *y) {
