@@ -16,6 +16,8 @@ typedef struct operand {
     size_t buffer; /* offset of its lines in a thread's scratch */
 } operand;
 
+#define COLUMNS_CACHE ((size_t)2 << 20) /* bytes kept of the columns together */
+
 typedef struct lines_job {
     weft_lines *l;
     int n_operands; /* x first */
@@ -72,6 +74,26 @@ static void run_groups(void *ctx, size_t begin, size_t end, int thread) {
     }
 }
 
+static void run_columns(void *ctx, size_t begin, size_t end, int thread) {
+    const lines_job *j = ctx;
+    int last = j->rank - 1;
+    const operand *x = &j->op[0], *y = &j->op[1];
+    unsigned char *own = j->scratch + (size_t)thread * j->scratch_bytes;
+    for (size_t t = begin; t < end; t++) {
+        size_t first = t % j->n_groups * j->rows_a_group, outer = t / j->n_groups;
+        size_t left = (size_t)j->dims[last] - first;
+        const void *from = x->data + weft_index_offset(last, j->dims, x->steps, outer);
+        void *to = y->data + weft_index_offset(last, j->dims, y->steps, outer);
+        weft_line_columns c = {.x = (const float *)from + first,
+                               .y = (float *)to + first,
+                               .x_step = (ptrdiff_t)(x->along / (int64_t)x->item),
+                               .y_step = (ptrdiff_t)(y->along / (int64_t)y->item),
+                               .n = x->n,
+                               .columns = left < j->rows_a_group ? left : j->rows_a_group};
+        j->l->columns_fn(j->l, &c, own);
+    }
+}
+
 static void add_operand(lines_job *j, const weft_tensor *t) {
     operand *o = &j->op[j->n_operands++];
     int rank = 0;
@@ -104,6 +126,30 @@ static void choose_group_dim(lines_job *j) {
         j->op[i].steps[best] = j->op[i].steps[last];
         j->op[i].steps[last] = step;
     }
+}
+
+/* Whether f32 lines lie side by side, in x and in the one result. */
+static bool side_by_side(const lines_job *j) {
+    int last = j->rank - 1;
+    const operand *x = &j->op[0], *y = &j->op[1];
+    return j->l->columns_fn && j->n_operands == 2 && j->l->dtype == WEFT_F32 && !x->packed &&
+           j->l->out[0]->dtype == WEFT_F32 && j->dims[last] >= ROWS &&
+           x->steps[last] == (int64_t)x->item && y->steps[last] == (int64_t)y->item;
+}
+
+static bool take_columns_scratch(weft_scope *s, lines_job *j) {
+    size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
+    size_t most = j->l->column_bytes ? COLUMNS_CACHE / j->l->column_bytes / ROWS * ROWS : SIZE_MAX;
+    size_t last = (size_t)j->dims[j->rank - 1];
+    most = most < ROWS ? ROWS : most > WEFT_LINE_COLUMNS ? WEFT_LINE_COLUMNS : most;
+    j->rows_a_group = last < most ? last : most;
+    j->n_groups = weft_ceil_div(last, j->rows_a_group);
+    size_t kept = weft_size_of(j->rows_a_group, j->l->column_bytes);
+    if (!weft_add_size(kept, j->l->columns_own_bytes + WEFT_CACHE_LINE, &j->scratch_bytes))
+        j->scratch_bytes = SIZE_MAX;
+    j->scratch_bytes &= ~(size_t)(WEFT_CACHE_LINE - 1);
+    j->scratch = weft_scope_scratch(s, j->l->name, weft_size_of(threads, j->scratch_bytes));
+    return j->scratch != NULL;
 }
 
 static bool take_scratch(weft_scope *s, lines_job *j) {
@@ -142,6 +188,13 @@ bool weft_lines_run(weft_scope *s, weft_lines *l, const weft_tensor *x) {
         return true;
     choose_group_dim(&j);
     size_t last = (size_t)j.dims[j.rank - 1];
+    if (side_by_side(&j)) {
+        if (!take_columns_scratch(s, &j))
+            return false;
+        size_t work = l->work * j.rows_a_group * j.op[0].n;
+        weft_op_loop(s, rows / last * j.n_groups, work, run_columns, &j);
+        return true;
+    }
     j.rows_a_group = last < ROWS ? last : ROWS;
     j.n_groups = weft_ceil_div(last, j.rows_a_group);
     if (!take_scratch(s, &j))

@@ -82,21 +82,110 @@ static void log_softmax_line(const weft_lines *l, const void *x, size_t n, void 
     weft_from_f32(l->k, e, l->dtype, out[0], n);
 }
 
+/* ---- Softmax over an axis across which lines lie side by side ---- */
+
+/* What a call works in: LANES steps of each column are one run of LANES * columns elements, so that
+ * an element's place in the run says its lane. */
+typedef struct column_space {
+    _Alignas(64) float most[LANES * WEFT_LINE_COLUMNS];      /* LANES times the same [columns] */
+    _Alignas(64) float sum[LANES * WEFT_LINE_COLUMNS];       /* softmax */
+    _Alignas(64) double wide_sum[LANES * WEFT_LINE_COLUMNS]; /* log_softmax */
+    _Alignas(64) float e[LANES * WEFT_LINE_COLUMNS];         /* log_softmax */
+} column_space;
+
+static void repeat_columns(float *v, size_t columns) {
+    for (size_t l = 1; l < LANES; l++)
+        memcpy(v + l * columns, v, columns * sizeof *v);
+}
+
+/* kept [n, columns] = x, most = the greatest of each column (NaN where there is one). */
+static void gather_columns(const weft_lines *l, const weft_line_columns *c, float *kept,
+                           column_space *space) {
+    size_t columns = c->columns;
+    memcpy(space->most, c->x, columns * sizeof(float));
+    for (size_t i = 0; i < c->n; i += LANES) {
+        const float *x = c->x + (ptrdiff_t)i * c->x_step;
+        size_t rows = c->n - i < LANES ? c->n - i : LANES;
+        l->k->best_columns(x, c->x_step, rows, LANES * c->x_step, columns, 1, space->most);
+        for (size_t r = 0; r < rows; r++)
+            memcpy(kept + (i + r) * columns, x + (ptrdiff_t)r * c->x_step, columns * sizeof *x);
+    }
+    repeat_columns(space->most, columns);
+}
+
+static void softmax_columns(const weft_lines *l, const weft_line_columns *c, void *own) {
+    column_space *space = own;
+    float *kept = (float *)(void *)(space + 1), *sum = space->sum;
+    size_t columns = c->columns, block = LANES * columns, total = c->n * columns;
+    weft_map_fn *subtract = l->k->map(WEFT_MAP_SUB, WEFT_IN_F32);
+    weft_map_fn *divide = l->k->map(WEFT_MAP_DIV, WEFT_IN_F32);
+    bool unused = false;
+    weft_map_args args = {.divided_by_zero = &unused};
+    gather_columns(l, c, kept, space);
+    memset(sum, 0, block * sizeof *sum);
+    for (size_t at = 0; at < total; at += block) {
+        size_t m = total - at < block ? total - at : block;
+        const void *in[] = {kept + at, space->most};
+        subtract(&args, in, m, kept + at);
+        l->k->exp(kept + at, m, kept + at);
+        l->k->add(sum, kept + at, m, sum);
+    }
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        l->k->add(sum, sum + half * columns, half * columns, sum);
+    for (size_t i = 0; i < c->n; i++) {
+        const void *in[] = {kept + i * columns, sum};
+        divide(&args, in, columns, c->y + (ptrdiff_t)i * c->y_step);
+    }
+}
+
+static void log_softmax_columns(const weft_lines *l, const weft_line_columns *c, void *own) {
+    column_space *space = own;
+    float *kept = (float *)(void *)(space + 1), *e = space->e;
+    double *sum = space->wide_sum;
+    size_t columns = c->columns, block = LANES * columns, total = c->n * columns;
+    weft_map_fn *subtract = l->k->map(WEFT_MAP_SUB, WEFT_IN_F32);
+    bool unused = false;
+    weft_map_args args = {.divided_by_zero = &unused};
+    gather_columns(l, c, kept, space);
+    memset(sum, 0, block * sizeof *sum);
+    for (size_t at = 0; at < total; at += block) {
+        size_t m = total - at < block ? total - at : block;
+        const void *in[] = {kept + at, space->most};
+        subtract(&args, in, m, e);
+        l->k->exp(e, m, e);
+        l->k->sum_columns(e, 0, 1, 0, m, sum);
+    }
+    for (size_t k = 0; k < columns; k++) {
+        double all = 0;
+        for (size_t i = 0; i < LANES; i++)
+            all += sum[i * columns + k];
+        sum[k] = (double)space->most[k] + weft_log64(all);
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        float *y = c->y + (ptrdiff_t)i * c->y_step;
+        for (size_t k = 0; k < columns; k++)
+            y[k] = (float)((double)kept[i * columns + k] - sum[k]);
+    }
+}
+
 static weft_tensor *along_axis(weft_scope *s, const char *name, weft_tensor *x, int axis,
-                               weft_line_fn fn) {
+                               weft_line_fn fn, weft_columns_fn columns_fn) {
     if (!weft_scope_ready(s, name, &x, 1) || !weft_op_types(s, name, x, WEFT_TYPES_FLOAT) ||
         !weft_op_axis(s, name, x, &axis))
         return NULL;
     weft_lines l = {.name = name, .axis = axis, .fn = fn, .work = 8};
     l.own_bytes = weft_size_of((size_t)x->dims[axis] + 1, 2 * sizeof(float));
+    l.columns_fn = columns_fn;
+    l.column_bytes = weft_size_of((size_t)x->dims[axis], sizeof(float));
+    l.columns_own_bytes = sizeof(column_space);
     return run(s, &l, &x, 1);
 }
 
 weft_tensor *weft_softmax(weft_scope *s, weft_tensor *x, int axis) {
-    return along_axis(s, "softmax", x, axis, softmax_line);
+    return along_axis(s, "softmax", x, axis, softmax_line, softmax_columns);
 }
 weft_tensor *weft_log_softmax(weft_scope *s, weft_tensor *x, int axis) {
-    return along_axis(s, "log_softmax", x, axis, log_softmax_line);
+    return along_axis(s, "log_softmax", x, axis, log_softmax_line, log_softmax_columns);
 }
 
 /* ---- Norms over the last dim ---- */

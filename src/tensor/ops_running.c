@@ -35,6 +35,23 @@ static void running_line(const weft_lines *l, const void *x, size_t n, void *con
     }
 }
 
+static void running_columns(const weft_lines *l, const weft_line_columns *c, void *own) {
+    bool product = l->ctx != NULL;
+    double *total = own;
+    for (size_t k = 0; k < c->columns; k++)
+        total[k] = product;
+    for (size_t i = 0; i < c->n; i++) {
+        const float *x = c->x + (ptrdiff_t)i * c->x_step;
+        float *y = c->y + (ptrdiff_t)i * c->y_step;
+        if (product)
+            for (size_t k = 0; k < c->columns; k++)
+                y[k] = (float)(total[k] *= (double)x[k]);
+        else
+            for (size_t k = 0; k < c->columns; k++)
+                y[k] = (float)(total[k] += (double)x[k]);
+    }
+}
+
 static weft_tensor *running(weft_scope *s, const char *name, weft_tensor *x, int axis,
                             bool product) {
     if (!weft_scope_ready(s, name, &x, 1) || !weft_op_plain(s, name, x) ||
@@ -46,6 +63,8 @@ static weft_tensor *running(weft_scope *s, const char *name, weft_tensor *x, int
     if (y == NULL || !weft_op_begin(&op, s, name, &x, 1))
         return NULL;
     weft_lines l = {.name = name, .axis = axis, .fn = running_line, .work = 4};
+    l.columns_fn = running_columns;
+    l.columns_own_bytes = WEFT_LINE_COLUMNS * sizeof(double);
     l.ctx = product ? name : NULL;
     l.out[0] = y;
     bool done = weft_lines_run(s, &l, x);

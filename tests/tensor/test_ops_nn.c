@@ -328,13 +328,60 @@ static void test_no_heap_use_in_a_warm_arena(void **state) {
     weft_engine_release(&engine);
 }
 
+typedef weft_tensor *(*along)(weft_scope *, weft_tensor *, int);
+
+/* Lines side by side are worked on together: nothing in them may tell. */
+static void test_lines_side_by_side_have_the_bits_of_lines_alone(void **state) {
+    fixture *f = *state;
+    static const along ops[] = {weft_softmax, weft_log_softmax, weft_cumsum, weft_cumprod};
+    static const int64_t shapes[][3] = {{2, 1003, 150}, {1, 16, 16}, {3, 5, 333}, {2, 9000, 17}};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 4; k++) {
+            weft_tensor *whole = random_packed(f, WEFT_F32, 3, shapes[k]);
+            size_t columns = (size_t)shapes[k][2] - (k > 1);
+            weft_tensor *x = weft_tensor_narrow(f->s, whole, 2, k > 1, columns);
+            weft_tensor *turned = weft_tensor_copy(f->s, weft_tensor_transpose(f->s, x, 1, 2));
+            weft_tensor *alone = weft_tensor_transpose(f->s, ops[i](f->s, turned, 2), 1, 2);
+            weft_tensor *together = ops[i](f->s, x, 1);
+            scope_ok(f->s);
+            assert_same_bits(weft_tensor_contiguous(f->s, alone), together);
+            assert_weft_ok(weft_scope_reset(f->s));
+        }
+}
+
+static void test_softmax_of_columns_with_nan_and_infinities(void **state) {
+    fixture *f = *state;
+    int64_t dims[] = {20, 32};
+    weft_tensor *x = weft_zeros(f->s, WEFT_F32, 2, dims);
+    float *v = weft_tensor_data(x);
+    v[3 * 32 + 1] = NAN, v[7 * 32 + 2] = INFINITY;
+    v[5 * 32 + 4] = -INFINITY;
+    for (size_t i = 0; i < 20; i++)
+        v[i * 32 + 3] = -INFINITY;
+    double *y = elements(weft_softmax(f->s, x, 0)), *z = elements(weft_log_softmax(f->s, x, 0));
+    for (size_t i = 0; i < 20; i++) {
+        assert_close(y[i * 32], 0.05, 1e-8, "softmax", i);
+        assert_close(z[i * 32], log(0.05), 1e-6, "log_softmax", i);
+        for (size_t c = 1; c <= 3; c++)
+            assert_true(isnan(y[i * 32 + c]) && isnan(z[i * 32 + c]));
+        assert_close(y[i * 32 + 4], i == 5 ? 0 : 1 / 19.0, 1e-8, "softmax", i);
+    }
+    free(y), free(z);
+}
+
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup_two_threads, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_rms_norm_over_views),        T(test_softmax_over_any_axis),
-        T(test_softmax_of_infinities),      T(test_rope),
-        T(test_gates_and_soft_cap),         T(test_embedding_from_rows_and_panels),
-        T(test_same_bits_in_every_variant), T(test_no_heap_use_in_a_warm_arena),
+        T(test_rms_norm_over_views),
+        T(test_softmax_over_any_axis),
+        T(test_softmax_of_infinities),
+        T(test_rope),
+        T(test_lines_side_by_side_have_the_bits_of_lines_alone),
+        T(test_softmax_of_columns_with_nan_and_infinities),
+        T(test_gates_and_soft_cap),
+        T(test_embedding_from_rows_and_panels),
+        T(test_same_bits_in_every_variant),
+        T(test_no_heap_use_in_a_warm_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
