@@ -1,16 +1,28 @@
 #!/usr/bin/env python3
-"""Times PyTorch beside `weft bench --tensor`, one thread each, one after the other.
+"""Times PyTorch, and candle if its program is given, beside `weft bench --tensor`, one after the
+other.
 
-Usage: compare_tensor.py WEFT [FILTER] (in a Python that has torch). Prints a Markdown table:
-microseconds of each and their ratio. The machine should have nothing else to do."""
+Usage: compare_tensor.py WEFT [FILTER] [--candle PROGRAM] [--threads N] (in a Python that has torch).
+Prints a Markdown table: microseconds of each, and weft's in parts of the faster of the others.
+PROGRAM is tools/compare_candle built as docs/performance-tensor.md says; it prints
+"name<TAB>seconds" lines. The machine should have nothing else to do."""
+import argparse
 import json
+import os
 import subprocess
 import sys
 import time
 
 import torch
 
-torch.set_num_threads(1)
+parser = argparse.ArgumentParser()
+parser.add_argument("weft")
+parser.add_argument("filter", nargs="?", default="")
+parser.add_argument("--candle", metavar="PROGRAM")
+parser.add_argument("--threads", type=int, default=1)
+arguments = parser.parse_args()
+
+torch.set_num_threads(arguments.threads)
 torch.set_grad_enabled(False)
 SIDE = 4096
 a = torch.rand(SIDE, SIDE) + 0.5
@@ -66,14 +78,34 @@ def best_of(call):
     return best * 1e6
 
 
-def main():
-    command = [sys.argv[1], "bench", "--tensor", *sys.argv[2:3], "-t", "1", "--format", "json"]
+def weft_times():
+    """Microseconds of each op on arguments.threads threads."""
+    command = [arguments.weft, "bench", "--tensor", *filter(None, [arguments.filter]),
+               "-t", str(arguments.threads), "--format", "json"]
     lines = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    print("| op | weft, us | torch, us | weft / torch |\n|---|---|---|---|")
-    for line in lines:
-        if line["op"] in CASES:
-            own, other = line["microseconds"], best_of(CASES[line["op"]])
-            print(f"| {line['op']} | {own:.2f} | {other:.2f} | {own / other:.2f} |")
+    return {line["op"]: line["microseconds"] for line in lines
+            if line["threads"] == arguments.threads}
+
+
+def candle_times():
+    if not arguments.candle:
+        return {}
+    environment = dict(os.environ, RAYON_NUM_THREADS=str(arguments.threads))
+    output = subprocess.run([arguments.candle, arguments.filter], check=True, capture_output=True,
+                            text=True, env=environment).stdout
+    pairs = (line.split("\t") for line in output.splitlines())
+    return {name: float(seconds) * 1e6 for name, seconds in pairs}
+
+
+def main():
+    own, candle = weft_times(), candle_times()
+    print("| op | weft, us | torch, us | candle, us | weft / best |\n|---|---|---|---|---|")
+    for op, microseconds in own.items():
+        others = {"torch": best_of(CASES[op]) if op in CASES else None, "candle": candle.get(op)}
+        measured = [value for value in others.values() if value is not None]
+        if measured:
+            cells = " | ".join("–" if v is None else f"{v:.2f}" for v in others.values())
+            print(f"| {op} | {microseconds:.2f} | {cells} | {microseconds / min(measured):.2f} |")
 
 
 main()
