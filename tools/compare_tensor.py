@@ -2,7 +2,8 @@
 """Times PyTorch, and candle if its program is given, beside `weft bench --tensor`, one after the
 other.
 
-Usage: compare_tensor.py WEFT [FILTER] [--candle PROGRAM] [--threads N] (in a Python that has torch).
+Usage: compare_tensor.py WEFT [FILTER] [--candle PROGRAM] [--threads N] (in a Python
+that has torch).
 Prints a Markdown table: microseconds of each, and weft's in parts of the faster of the others.
 PROGRAM is tools/compare_candle built as docs/performance-tensor.md says; it prints
 "name<TAB>seconds" lines. The machine should have nothing else to do."""
