@@ -46,13 +46,13 @@ static void times_vector(int64_t rows, int64_t k, const float *matrix, int64_t l
 }
 
 bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft_blas_factor b,
-                       float *y) {
+                       float *y, int64_t ldy) {
     int64_t lda, ldb;
     bool ta, tb;
-    if (m > INT_MAX || n > INT_MAX || k > INT_MAX || !leading(m, k, a.row, a.col, &lda, &ta) ||
-        !leading(k, n, b.row, b.col, &ldb, &tb))
+    if (m > INT_MAX || n > INT_MAX || k > INT_MAX || ldy > INT_MAX ||
+        !leading(m, k, a.row, a.col, &lda, &ta) || !leading(k, n, b.row, b.col, &ldb, &tb))
         return false;
-    if (n == 1 && b.row <= INT_MAX) {
+    if (n == 1 && ldy == 1 && b.row <= INT_MAX) {
         times_vector(m, k, a.data, lda, ta, b.data, b.row, y);
         return true;
     }
@@ -62,13 +62,17 @@ bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft
     }
     cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
                 (blasint)m, (blasint)n, (blasint)k, 1.0f, a.data, (blasint)lda, b.data,
-                (blasint)ldb, 0.0f, y, (blasint)n);
+                (blasint)ldb, 0.0f, y, (blasint)ldy);
     return true;
 }
 
 void weft_blas_set_threads(int n) {
     if (n >= 1)
         openblas_set_num_threads(n);
+}
+
+int weft_blas_threads(void) {
+    return openblas_get_num_threads();
 }
 
 const char *weft_blas_version(void) {
@@ -83,9 +87,13 @@ const char *weft_blas_version(void) {
 #else
 
 bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft_blas_factor b,
-                       float *y) {
-    (void)m, (void)n, (void)k, (void)a, (void)b, (void)y;
+                       float *y, int64_t ldy) {
+    (void)m, (void)n, (void)k, (void)a, (void)b, (void)y, (void)ldy;
     return false;
+}
+
+int weft_blas_threads(void) {
+    return 1;
 }
 
 void weft_blas_set_threads(int n) {

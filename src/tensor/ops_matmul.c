@@ -7,6 +7,7 @@
 #include "tensor/kernels/panel.h"
 #include "tensor/map.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -164,6 +165,54 @@ static void merge_batch(product *p) {
     }
 }
 
+/* The library's products, in stripes of y that the team shares: rows, or columns where there are
+ * more of them. */
+typedef struct blas_job {
+    const product *p;
+    size_t n_stripes; /* of a product */
+    bool by_columns;
+    atomic_bool failed;
+} blas_job;
+
+#define STRIPE 64 /* rows or columns below which a stripe does not pay */
+
+static void blas_stripes(void *ctx, size_t begin, size_t end, int thread) {
+    blas_job *j = ctx;
+    const product *p = j->p;
+    (void)thread;
+    for (size_t item = begin; item < end; item++) {
+        size_t i = item / j->n_stripes, stripe = item % j->n_stripes;
+        int64_t whole = j->by_columns ? p->n : p->m, n = (int64_t)j->n_stripes;
+        int64_t from = whole * (int64_t)stripe / n, to = whole * (int64_t)(stripe + 1) / n;
+        int64_t row = j->by_columns ? 0 : from, col = j->by_columns ? from : 0;
+        int64_t at_a = weft_index_offset(p->n_batch, p->batch, p->a.batch, i);
+        int64_t at_b = weft_index_offset(p->n_batch, p->batch, p->b.batch, i);
+        weft_blas_factor a = {p->a.data + at_a + row * p->a.row, p->a.row, p->a.col};
+        weft_blas_factor b = {p->b.data + at_b + col * p->b.col, p->b.row, p->b.col};
+        float *y = p->y + (int64_t)i * p->m * p->n + row * p->n + col;
+        if (!weft_blas_product(j->by_columns ? p->m : to - from, j->by_columns ? to - from : p->n,
+                               p->k, a, b, y, p->n))
+            atomic_store(&j->failed, true);
+    }
+}
+
+static bool blas_products(weft_scope *s, const product *p, size_t n_products) {
+    int64_t most = p->m > p->n ? p->m : p->n;
+    size_t n_threads = (size_t)weft_team_n_threads(weft_scope_team(s));
+    blas_job j = {.p = p, .n_stripes = 1, .by_columns = p->n > p->m};
+    bool alone = weft_blas_threads() > 1; /* it has threads of its own */
+    if (!alone && n_products < n_threads && most >= 2 * STRIPE)
+        j.n_stripes = (size_t)(most / STRIPE) < n_threads ? (size_t)(most / STRIPE) : n_threads;
+    size_t cost = weft_size_of(weft_size_of((size_t)p->m, (size_t)p->n), (size_t)p->k);
+    if (alone)
+        blas_stripes(&j, 0, n_products, 0);
+    else
+        weft_op_loop(s, n_products * j.n_stripes, cost / j.n_stripes / 16, blas_stripes, &j);
+    if (atomic_load(&j.failed))
+        weft_scope_fail(s, WEFT_E_OVERFLOW, "matmul", "sizes beyond the library's integers");
+    return !atomic_load(&j.failed);
+}
+
 static bool run_product(weft_scope *s, product *p, weft_dtype dtype) {
     const void *a = p->a.data, *b = p->b.data;
     bool blas = weft_scope_engine(s)->numbers != WEFT_NUMBERS_REPRODUCIBLE &&
@@ -186,17 +235,7 @@ static bool run_product(weft_scope *s, product *p, weft_dtype dtype) {
         n_products *= (size_t)p->batch[d];
     if (!blas)
         return own_product(s, p, n_products, swapped);
-    for (size_t i = 0; i < n_products; i++) {
-        weft_blas_factor fa = {p->a.data + weft_index_offset(p->n_batch, p->batch, p->a.batch, i),
-                               p->a.row, p->a.col};
-        weft_blas_factor fb = {p->b.data + weft_index_offset(p->n_batch, p->batch, p->b.batch, i),
-                               p->b.row, p->b.col};
-        if (!weft_blas_product(p->m, p->n, p->k, fa, fb, p->y + (int64_t)i * p->m * p->n)) {
-            weft_scope_fail(s, WEFT_E_OVERFLOW, "matmul", "sizes beyond the library's integers");
-            return false;
-        }
-    }
-    return true;
+    return blas_products(s, p, n_products);
 }
 
 /* ---- f64 and integers: rows of b times elements of a, k in order ---- */
