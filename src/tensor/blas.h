@@ -16,8 +16,8 @@ typedef struct weft_blas_factor {
     int64_t row, col;
 } weft_blas_factor;
 
-/* y [m, n], rows ldy elements apart, = a [m, k] @ b [k, n]. False, with nothing written, where there
- * is no library or it cannot express the product: steps, or sizes beyond its integers. */
+/* y [m, n], rows ldy elements apart, = a [m, k] @ b [k, n]. False, with nothing written, where
+ * there is no library or it cannot express the product: steps, or sizes beyond its integers. */
 bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft_blas_factor b,
                        float *y, int64_t ldy);
 /* Threads that the library uses by itself for one product. */
