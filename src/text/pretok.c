@@ -61,8 +61,29 @@ static size_t spell_spaces(const char *pattern, size_t n, char *out) {
     return at;
 }
 
+/* Published patterns that look to the end of a run of digits from each place in it, which is
+ * quadratic, beside ones that cut the same: once a group is found, those behind it follow (\G), and
+ * a run that is refused is passed over whole. */
+static const struct {
+    const char *slow, *fast;
+    weft_pretok_split split;
+} linear_patterns[] = {
+    {"\\d{1,3}(?=(?:\\d{3})*\\b)",
+     "\\G(?<=\\d)\\d{3}|\\d{1,3}(?=(?:\\d{3})*+\\b)|\\d++(*SKIP)(*FAIL)", WEFT_SPLIT_ISOLATED},
+    {"(?=(\\d{3})+(?!\\d))", "\\G(?<=\\d)\\d{3}|\\d{3}(?=(?:\\d{3})*+(?!\\d))",
+     WEFT_SPLIT_WITH_NEXT},
+};
+
 weft_status weft_pretok_add(const weft_allocator *a, weft_pretok *p, const char *pattern,
                             size_t n_bytes, weft_pretok_split split, bool inverted) {
+    for (size_t i = 0; i < sizeof linear_patterns / sizeof linear_patterns[0]; i++)
+        if (split == WEFT_SPLIT_ISOLATED && !inverted &&
+            n_bytes == strlen(linear_patterns[i].slow) &&
+            memcmp(pattern, linear_patterns[i].slow, n_bytes) == 0) {
+            split = linear_patterns[i].split;
+            pattern = linear_patterns[i].fast;
+            n_bytes = strlen(pattern);
+        }
     if (p->n == WEFT_PRETOK_PATTERNS)
         return weft_fail(WEFT_E_UNSUPPORTED, "pre-tokeniser: more than %d patterns",
                          WEFT_PRETOK_PATTERNS);

@@ -1,6 +1,7 @@
 /* Pre-tokenisers by name: every one compiles, covers all text, and cuts as its family does. */
 #include "text/fixture.h"
 
+#include "base/clock.h"
 #include "text/pretok.h"
 #include "text/pretok_names.h"
 
@@ -89,11 +90,39 @@ static void mongolian_vowel_separator(void **state) {
     expect_cut("gpt-2", " \xe1\xa0\x8e", " \xe1\xa0\x8e");
 }
 
+/* Groups of three from the right, in time that grows with the run. */
+static void runs_of_digits_are_grouped(void **state) {
+    (void)state;
+    expect_cut("superbpe",
+               "12345\xc2\xbd"
+               "123456 7",
+               "12|345\xc2\xbd|123|456| |7");
+    expect_cut("superbpe", "1234a", "1|234|a");
+    expect_cut("tiny_aya", "1234 123a 12", "1|234| |123|a| |12");
+    static char text[300001];
+    memset(text, '7', sizeof text - 1);
+    weft_allocator a = weft_allocator_system();
+    static const char *const names[] = {"superbpe", "tiny_aya"};
+    for (int i = 0; i < 2; i++) {
+        weft_pretok p = {0};
+        weft_pretok_kind kind;
+        weft_cuts cuts = {.a = &a};
+        assert_weft_ok(weft_pretok_by_name(&a, names[i], &p, &kind));
+        double began = weft_clock_seconds();
+        assert_weft_ok(weft_pretok_cut(&p, (const unsigned char *)text, sizeof text - 1, &cuts));
+        assert_int_equal(cuts.n, 100000);
+        assert_true(weft_clock_seconds() - began < 5); /* a minute, were it quadratic */
+        weft_cuts_free(&cuts);
+        weft_pretok_free(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_names_cover_all_text),
         cmocka_unit_test(families_differ),
         cmocka_unit_test(mongolian_vowel_separator),
+        cmocka_unit_test(runs_of_digits_are_grouped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
