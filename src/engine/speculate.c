@@ -1,5 +1,5 @@
-/* Guesses by looking the end of the text up in what stands before it (Saxena 2023, "prompt lookup
- * decoding"), or by a draft model; and the steps that evaluate them. */
+/* Guesses out of the text itself (speculate_lookup.c) or by a draft model, and the steps that
+ * evaluate them. */
 #include "engine/speculate.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -8,8 +8,6 @@
 #include <string.h>
 
 #define DEFAULT_DRAFT 8
-#define LONGEST_MATCH 16
-#define SHORTEST_MATCH 2
 
 /* ---- Life ---- */
 
@@ -36,9 +34,9 @@ weft_status weft_speculator_init(weft_speculator *g, weft_session *session,
                                  const weft_generate_options *o) {
     *g = (weft_speculator){.session = session,
                            .draft = o->draft,
-                           .lookup = o->lookup,
-                           .n_draft = o->n_draft ? o->n_draft : DEFAULT_DRAFT,
-                           .expected = -1};
+                           .n_lookup = o->lookup,
+                           .n_draft = o->n_draft ? o->n_draft : DEFAULT_DRAFT};
+    weft_lookup_init(&g->lookup);
     weft_gain_init(&g->gain);
     if (o->lookup < 0 || o->lookup > WEFT_GUESSES_MAX || o->n_draft < 0 ||
         o->n_draft > WEFT_GUESSES_MAX)
@@ -56,8 +54,7 @@ weft_status weft_speculator_init(weft_speculator *g, weft_session *session,
     if (!weft_mul_size(row, WEFT_GUESSES_MAX + 1, &size))
         size = 0;
     g->rows = weft_alloc(a, size);
-    g->text = weft_alloc(a, weft_size_of((size_t)session->n_context + 1, sizeof *g->text));
-    return g->rows && g->text ? WEFT_OK : weft_fail(WEFT_E_MEMORY, "weft_generate: out of memory");
+    return g->rows ? WEFT_OK : weft_fail(WEFT_E_MEMORY, "weft_generate: out of memory");
 }
 
 void weft_speculator_free(weft_speculator *g) {
@@ -65,58 +62,25 @@ void weft_speculator_free(weft_speculator *g) {
     const weft_allocator *a = &s->model->engine->allocator;
     size_t row = (size_t)s->n_vocab * sizeof *g->rows;
     weft_dealloc(a, g->rows, g->rows ? row * (WEFT_GUESSES_MAX + 1) : 0);
-    weft_dealloc(a, g->text, g->text ? ((size_t)s->n_context + 1) * sizeof *g->text : 0);
 }
 
-/* ---- Lookup ---- */
+/* ---- Guesses ---- */
 
-/* How far the text up to position i agrees with its end. */
-static int32_t match_length(const int32_t *text, int32_t n, int32_t i) {
-    int32_t k = 0;
-    while (k < LONGEST_MATCH && k <= i && text[i - k] == text[n - 1 - k])
-        k++;
-    return k;
-}
-
-/* The latest of the longest earlier occurrences of the end of text [n]: where it goes on, 0 for
- * none. */
-static int32_t find_earlier(const int32_t *text, int32_t n, int32_t *length) {
-    int32_t found = 0;
-    *length = SHORTEST_MATCH - 1;
-    for (int32_t i = n - 2; i >= 0 && *length < LONGEST_MATCH; i--) {
-        int32_t k = text[i] == text[n - 1] ? match_length(text, n, i) : 0;
-        if (k > *length) {
-            *length = k;
-            found = i + 1;
-        }
-    }
-    return found;
-}
-
-static int32_t kind_of_match(int32_t length) {
-    return length < 3 ? 0 : length < 5 ? 1 : length < 10 ? 2 : 3;
-}
-
-/* Guesses for what follows the text and `tokens[0]`; gives their number. */
+/* Guesses for what follows the text, whose last token is not evaluated yet; gives their number. */
 static int32_t look_up(weft_speculator *g, int32_t most) {
     const weft_session *s = g->session;
-    int32_t n = s->n_past + 1, length;
-    memcpy(g->text, s->tokens, (size_t)s->n_past * sizeof *g->text);
-    g->text[s->n_past] = g->tokens[0];
-    int32_t from = find_earlier(g->text, n, &length);
-    if (from == 0)
+    double chances[WEFT_GUESSES_MAX];
+    weft_lookup_find(&g->lookup, s->tokens, s->n_past + 1);
+    if (g->lookup.from == 0)
         return 0;
-    int32_t kind = kind_of_match(length);
-    g->expected = g->text[from]; /* known to be right or wrong later, guessed or not */
-    g->expected_kind = kind;
-    most = most < g->lookup ? most : g->lookup;
-    int32_t count = weft_gain_best(&g->gain, kind, most);
-    for (int32_t i = 0; i < count; i++) /* past the end, the repetition repeats itself */
-        g->tokens[1 + i] = from + i < n ? g->text[from + i] : g->tokens[1 + i - (n - from)];
+    most = most < g->n_lookup ? most : g->n_lookup;
+    for (int32_t i = 0; i < most; i++)
+        chances[i] = weft_lookup_chance(&g->lookup, i);
+    int32_t count = weft_gain_best(&g->gain, chances, most);
+    for (int32_t i = 0; i < count; i++)
+        g->tokens[1 + i] = weft_lookup_token(&g->lookup, i);
     return count;
 }
-
-/* ---- Draft ---- */
 
 static int32_t highest(const float *logits, int32_t n) {
     int32_t best = 0;
@@ -147,10 +111,8 @@ static int32_t ask_draft(weft_speculator *g, int32_t most) {
     int32_t count = weft_gain_best_draft(&g->gain, most);
     if (count == 0)
         return 0;
-    memcpy(g->text, s->tokens, (size_t)s->n_past * sizeof *g->text);
-    g->text[s->n_past] = g->tokens[0];
     double start = weft_clock_seconds();
-    weft_status status = follow(g, g->text, n);
+    weft_status status = follow(g, s->tokens, n);
     for (int32_t i = 0; i < count && !status; i++) {
         g->tokens[1 + i] = highest(d->logits, limit);
         if (i + 1 < count)
@@ -189,14 +151,8 @@ weft_status weft_speculator_settle(weft_speculator *g) {
     }
     /* Going back is a part of what the guesses cost. */
     weft_gain_saw_step(&g->gain, (int32_t)n + 1, g->seconds + weft_clock_seconds() - start);
+    weft_gain_saw_round(&g->gain, (int32_t)n, (int32_t)at, g->by_draft);
     return WEFT_OK;
-}
-
-/* A lookup that was made for the place of this token shows how good lookups are. */
-static void judge_lookup(weft_speculator *g, int32_t token) {
-    if (g->expected >= 0 && g->n_guesses == 0)
-        weft_gain_saw_guess(&g->gain, g->expected_kind, g->expected == token);
-    g->expected = -1;
 }
 
 static weft_status step(weft_speculator *g, int32_t n_guesses) {
@@ -209,8 +165,10 @@ static weft_status step(weft_speculator *g, int32_t n_guesses) {
     if (status)
         return status;
     g->seconds = weft_clock_seconds() - start;
-    if (n_guesses == 0)
+    if (n_guesses == 0) {
         weft_gain_saw_step(&g->gain, 1, g->seconds);
+        weft_gain_saw_round(&g->gain, 0, 0, false);
+    }
     g->base = base;
     g->n_guesses = (size_t)n_guesses;
     g->at = 0;
@@ -218,30 +176,38 @@ static weft_status step(weft_speculator *g, int32_t n_guesses) {
     return WEFT_OK;
 }
 
+/* The text is the session's and, behind it, the chosen token. */
+static int32_t guess(weft_speculator *g, int32_t token) {
+    weft_session *s = g->session;
+    int32_t room = weft_session_room(s) - 1, count = 0;
+    g->tokens[0] = token;
+    g->by_draft = false;
+    if (room <= 0)
+        return 0;
+    s->tokens[s->n_past] = token;
+    if (g->n_lookup)
+        count = look_up(g, room);
+    if (count == 0 && g->draft) {
+        count = ask_draft(g, room);
+        g->by_draft = true;
+    }
+    return count;
+}
+
 weft_status weft_speculator_advance(weft_speculator *g, int32_t token) {
     if (!g->rows)
         return weft_session_eval(g->session, &token, 1);
-    if (g->n_guesses > 0 && g->at < g->n_guesses) {
+    weft_lookup_saw(&g->lookup, token);
+    if (g->at < g->n_guesses) {
         bool right = g->tokens[1 + g->at] == token;
-        weft_gain_saw_guess(&g->gain, g->kind, right);
+        if (g->by_draft)
+            weft_gain_saw_draft_guess(&g->gain, right);
         if (right) {
             g->at++;
             g->n_right++;
             return WEFT_OK;
         }
-    } else {
-        judge_lookup(g, token);
     }
     weft_status status = weft_speculator_settle(g);
-    if (status)
-        return status;
-    g->tokens[0] = token;
-    g->expected = -1;
-    int32_t room = weft_session_room(g->session) - 1, count = 0;
-    if (room > 0 && g->lookup)
-        count = look_up(g, room);
-    g->kind = count ? g->expected_kind : WEFT_GUESS_DRAFT;
-    if (room > 0 && count == 0 && g->draft && g->expected < 0)
-        count = ask_draft(g, room);
-    return step(g, count);
+    return status ? status : step(g, guess(g, token));
 }

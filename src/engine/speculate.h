@@ -5,22 +5,22 @@
 #ifndef WEFT_ENGINE_SPECULATE_H
 #define WEFT_ENGINE_SPECULATE_H
 
-#include "engine/speculate_gain.h"
 #include "engine/impl.h"
+#include "engine/speculate_gain.h"
+#include "engine/speculate_lookup.h"
 
 typedef struct weft_speculator {
     weft_session *session;
     weft_session *draft; /* NULL: none */
-    int32_t lookup, n_draft;
-    float *rows;   /* [WEFT_GUESSES_MAX + 1, n_vocab] of the last step with guesses */
-    int32_t *text; /* [n_context + 1] room for the draft's text */
+    int32_t n_lookup, n_draft; /* at most so many guesses; 0: no lookup */
+    float *rows;               /* [WEFT_GUESSES_MAX + 1, n_vocab] of the last step with guesses */
     int32_t tokens[WEFT_GUESSES_MAX + 1]; /* the chosen one, then the guesses */
     size_t n_guesses, at;                 /* of these, so many were right so far */
+    bool by_draft;                        /* they are the draft's */
     int32_t base;                         /* the session's positions before that step */
     double seconds;                       /* that it took */
+    weft_lookup lookup;
     weft_gain gain;
-    int32_t kind;                    /* of the guesses */
-    int32_t expected, expected_kind; /* the first token of the last lookup; -1: none */
     int32_t n_guessed, n_right;
 } weft_speculator;
 

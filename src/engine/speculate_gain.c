@@ -1,62 +1,134 @@
-/* Expected tokens per second of a step with k guesses: (1 + r + … + r^k) tokens, r the rate at
- * which guesses are right, for the time that a step of k + 1 rows takes. */
+/* A step with k guesses gives 1 + c1 + c1 c2 + … tokens on the average, c the chances, and costs as
+ * much as some steps of one row. It is taken where it gives more than the same time would give at
+ * the speed of late; after losses guessing rests, ever longer. */
 #include "engine/speculate_gain.h"
 
-#define WEIGHT 0.15    /* of the newest measurement */
-#define FIRST_RATE 0.6 /* before anything is known */
-#define ROW_COST 0.12  /* of a row more, likewise, as a part of a step of one */
-#define WORTH 1.08     /* less gain is noise */
+#define WEIGHT 0.1 /* of the newest measurement */
+/* A measurement further than this from what was expected was disturbed, and counts only as far. */
+#define LEAST_OF_EXPECTED 0.7
+#define MOST_OF_EXPECTED 1.5
+#define FORGETTING 0.98
+/* Before anything is known: the cost of a second row and of each one more. */
+#define FIRST_COST 0.3
+#define EACH_COST 0.13
+#define WORTH 1.05    /* less gain is noise */
+#define MOST_LOST 2.0 /* steps of one row, before guessing rests */
+#define MOST_SAVED 3.0
 #define FIRST_PAUSE 8
 #define LONGEST_PAUSE 256
+#define FIRST_DRAFT_RATE 0.6
 
-void weft_gain_init(weft_gain *g) {
-    *g = (weft_gain){.next_pause = FIRST_PAUSE};
-    for (int32_t i = 0; i < WEFT_GUESS_KINDS; i++)
-        g->right[i] = FIRST_RATE;
+/* ---- The cost of a step ---- */
+
+static void solve(weft_step_cost *c) {
+    double det = c->sum_w * c->sum_xx - c->sum_x * c->sum_x;
+    c->each = (c->sum_w * c->sum_xy - c->sum_x * c->sum_y) / det;
+    c->each = c->each > 0.01 ? c->each : 0.01;
+    c->first = (c->sum_y - c->each * c->sum_x) / c->sum_w;
+    c->first = c->first > 0 ? c->first : 0;
 }
 
-static void blend(double *mean, double value) {
-    *mean = *mean == 0 ? value : *mean + WEIGHT * (value - *mean);
+static void add_cost(weft_step_cost *c, double x, double y) {
+    c->sum_w += 1;
+    c->sum_x += x;
+    c->sum_xx += x * x;
+    c->sum_y += y;
+    c->sum_xy += x * y;
+}
+
+static double within(double x, double expected) {
+    double least = LEAST_OF_EXPECTED * expected, most = MOST_OF_EXPECTED * expected;
+    return x < least ? least : x > most ? most : x;
+}
+
+double weft_gain_cost(const weft_gain *g, int32_t n_rows) {
+    return n_rows > 1 ? 1 + g->cost.first + g->cost.each * (n_rows - 1) : 1;
 }
 
 void weft_gain_saw_step(weft_gain *g, int32_t n_rows, double seconds) {
-    blend(&g->seconds[n_rows], seconds);
+    weft_step_cost *c = &g->cost;
+    if (n_rows == 1) {
+        c->one = c->one > 0 ? c->one + WEIGHT * (within(seconds, c->one) - c->one) : seconds;
+        return;
+    }
+    if (c->one <= 0)
+        return;
+    double y = within(seconds / c->one, weft_gain_cost(g, n_rows)) - 1;
+    c->sum_w *= FORGETTING;
+    c->sum_x *= FORGETTING;
+    c->sum_xx *= FORGETTING;
+    c->sum_y *= FORGETTING;
+    c->sum_xy *= FORGETTING;
+    add_cost(c, n_rows - 1, y);
+    solve(c);
 }
+
+void weft_gain_init(weft_gain *g) {
+    *g = (weft_gain){.next_pause = FIRST_PAUSE, .speed = 1, .draft_right = FIRST_DRAFT_RATE};
+    for (int32_t x = 1; x <= WEFT_GUESSES_MAX; x += 7)
+        add_cost(&g->cost, x, FIRST_COST + EACH_COST * x);
+    solve(&g->cost);
+}
+
+/* ---- Drafts ---- */
 
 void weft_gain_saw_draft(weft_gain *g, int32_t n_tokens, double seconds) {
-    blend(&g->draft_seconds, seconds / n_tokens);
+    double one = seconds / n_tokens;
+    g->draft_seconds =
+        g->draft_seconds > 0
+            ? g->draft_seconds + WEIGHT * (within(one, g->draft_seconds) - g->draft_seconds)
+            : one;
 }
 
-void weft_gain_saw_guess(weft_gain *g, int32_t kind, bool right) {
-    g->right[kind] += WEIGHT * ((right ? 1.0 : 0.0) - g->right[kind]);
+/* Of a guess, in steps of one row. */
+static double draft_cost(const weft_gain *g) {
+    return g->cost.one > 0 ? g->draft_seconds / g->cost.one : 0;
 }
 
-/* The time of a step as a multiple of one row's: measured, or from the nearest longer or shorter
- * one that was. */
-static double step_cost(const weft_gain *g, int32_t n_rows) {
-    if (g->seconds[1] <= 0)
-        return 1 + ROW_COST * (n_rows - 1);
-    for (int32_t n = n_rows; n > 1; n--)
-        if (g->seconds[n] > 0)
-            return g->seconds[n] / g->seconds[1] + ROW_COST * (n_rows - n);
-    return 1 + ROW_COST * (n_rows - 1);
+void weft_gain_saw_draft_guess(weft_gain *g, bool right) {
+    g->draft_right += WEIGHT * ((right ? 1.0 : 0.0) - g->draft_right);
 }
 
-static double gain_of(const weft_gain *g, int32_t kind, int32_t k, double guess_cost) {
-    double tokens = 1, power = 1;
-    for (int32_t i = 0; i < k; i++) {
-        power *= g->right[kind];
-        tokens += power;
+/* ---- Decisions ---- */
+
+static bool rests(weft_gain *g) {
+    if (g->pause == 0)
+        return false;
+    g->pause--;
+    return true;
+}
+
+static void rest(weft_gain *g) {
+    g->pause = g->next_pause;
+    g->next_pause = g->next_pause < LONGEST_PAUSE ? g->next_pause * 2 : LONGEST_PAUSE;
+}
+
+void weft_gain_saw_round(weft_gain *g, int32_t n_guesses, int32_t n_right, bool by_draft) {
+    double cost = weft_gain_cost(g, n_guesses + 1) + (by_draft ? n_guesses * draft_cost(g) : 0);
+    double speed = (n_right + 1) / cost;
+    g->speed += WEIGHT * (speed - g->speed);
+    g->speed = g->speed > 1 ? g->speed : 1;
+    if (n_guesses == 0)
+        return;
+    g->balance += n_right + 1 - cost;
+    g->balance = g->balance < MOST_SAVED ? g->balance : MOST_SAVED;
+    if (g->balance < -MOST_LOST) {
+        g->balance = 0;
+        rest(g);
+    } else if (n_right == n_guesses && g->next_pause > FIRST_PAUSE) {
+        g->next_pause /= 2;
     }
-    return tokens / (step_cost(g, k + 1) + k * guess_cost);
 }
 
-static int32_t best(const weft_gain *g, int32_t kind, int32_t most, double guess_cost) {
-    double highest = WORTH;
+static int32_t best(const weft_gain *g, const double *chances, int32_t most, double guess_cost) {
+    double highest = 0, chance = 1, tokens = 0;
     int32_t found = 0;
     most = most < WEFT_GUESSES_MAX ? most : WEFT_GUESSES_MAX;
     for (int32_t k = 1; k <= most; k++) {
-        double gain = gain_of(g, kind, k, guess_cost);
+        chance *= chances[k - 1];
+        tokens += chance;
+        double cost = weft_gain_cost(g, k + 1) - 1 + k * guess_cost;
+        double gain = tokens - WORTH * g->speed * cost;
         if (gain > highest) {
             highest = gain;
             found = k;
@@ -65,23 +137,20 @@ static int32_t best(const weft_gain *g, int32_t kind, int32_t most, double guess
     return found;
 }
 
-int32_t weft_gain_best(const weft_gain *g, int32_t kind, int32_t most) {
-    return best(g, kind, most, 0);
+int32_t weft_gain_best(weft_gain *g, const double *chances, int32_t most) {
+    return rests(g) ? 0 : best(g, chances, most, 0);
 }
 
 int32_t weft_gain_best_draft(weft_gain *g, int32_t most) {
-    if (g->pause > 0) {
-        g->pause--;
+    double chances[WEFT_GUESSES_MAX];
+    for (int32_t i = 0; i < WEFT_GUESSES_MAX; i++)
+        chances[i] = g->draft_right;
+    if (rests(g))
         return 0;
-    }
-    double cost = g->seconds[1] > 0 ? g->draft_seconds / g->seconds[1] : 0;
-    int32_t found = best(g, WEFT_GUESS_DRAFT, most, cost);
-    if (found > 0) {
-        g->next_pause = FIRST_PAUSE;
+    int32_t found = best(g, chances, most, draft_cost(g));
+    if (found > 0)
         return found;
-    }
     /* Not worth it now: after a while two are tried, to see whether the text has changed. */
-    g->pause = g->next_pause;
-    g->next_pause = g->next_pause < LONGEST_PAUSE ? g->next_pause * 2 : LONGEST_PAUSE;
+    rest(g);
     return most < 2 ? most : 2;
 }

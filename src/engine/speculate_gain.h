@@ -1,5 +1,5 @@
-/* How many tokens to guess: what steps of some length took, against how often guesses were right.
- */
+/* How many tokens to guess: what steps of some length cost, against the chances that guesses are
+ * right. Deterministic but for the times that it is told. */
 #ifndef WEFT_ENGINE_SPECULATE_GAIN_H
 #define WEFT_ENGINE_SPECULATE_GAIN_H
 
@@ -8,28 +8,36 @@
 
 #define WEFT_GUESSES_MAX 15 /* steps stay short of 32 rows, from where bits may differ */
 
-/* Kinds of guesses, each with its own rate of success. */
-enum {
-    WEFT_GUESS_LOOKUP = 0,
-    WEFT_GUESS_KINDS_OF_LOOKUP = 4,
-    WEFT_GUESS_DRAFT = 4,
-    WEFT_GUESS_KINDS
-};
+/* The cost of a step of n rows, as a multiple of that of one row: 1 + first + each (n - 1), a line
+ * through what was measured, so that every measurement counts for all lengths. */
+typedef struct weft_step_cost {
+    double one;                                 /* seconds of a step of one row; 0: not known */
+    double sum_w, sum_x, sum_xx, sum_y, sum_xy; /* of x = n - 1 and y = cost - 1 */
+    double first, each;
+} weft_step_cost;
 
 typedef struct weft_gain {
-    double seconds[WEFT_GUESSES_MAX + 2]; /* of a step of that many rows; 0: not known */
-    double draft_seconds;                 /* of one token of the draft; 0: not known */
-    double right[WEFT_GUESS_KINDS];       /* rates */
-    int32_t pause, next_pause;            /* of the draft, in tokens */
+    weft_step_cost cost;
+    double draft_seconds; /* of one token of the draft; 0: not known */
+    double draft_right;   /* the rate of its guesses */
+    double speed;         /* tokens in the time of a step of one row, lately; at least 1 */
+    double balance;       /* what guesses have gained lately, in steps of one row */
+    int32_t pause, next_pause;
 } weft_gain;
 
 void weft_gain_init(weft_gain *g);
+/* A step took so long. */
 void weft_gain_saw_step(weft_gain *g, int32_t n_rows, double seconds);
 void weft_gain_saw_draft(weft_gain *g, int32_t n_tokens, double seconds);
-void weft_gain_saw_guess(weft_gain *g, int32_t kind, bool right);
-/* The number of guesses of this kind, up to `most`, that gains most; 0: none gains. */
-int32_t weft_gain_best(const weft_gain *g, int32_t kind, int32_t most);
-/* For drafts, which cost something: the same, with pauses where they do not pay. */
+void weft_gain_saw_draft_guess(weft_gain *g, bool right);
+/* A step is over in which `n_right` of `n_guesses`, looked up or the draft's, were right. */
+void weft_gain_saw_round(weft_gain *g, int32_t n_guesses, int32_t n_right, bool by_draft);
+
+double weft_gain_cost(const weft_gain *g, int32_t n_rows);
+/* The number of guesses, up to `most`, that gains most, where chances[i] is that of guess i when
+ * those before it are right; 0: none gains, or it is a time of rest after losses. */
+int32_t weft_gain_best(weft_gain *g, const double *chances, int32_t most);
+/* For drafts, which cost something: the same; now and then some are tried that would not pay. */
 int32_t weft_gain_best_draft(weft_gain *g, int32_t most);
 
 #endif
