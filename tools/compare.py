@@ -12,6 +12,10 @@ ratio of a round, weft to the best peer, for machines drift. Prints Markdown.
 Models are known by the name before '=', which says what is measured (MODELS below). --make DIR
 makes the models of 1.1 G random parameters that are missing, with --maker (a script called as
 MAKER OUT.gguf 16 2048 32 8 8192 VOCAB.gguf), --vocab, and --quantize (llama-quantize).
+
+--cpu NAME compares a lesser variant of weft's kernels, which only says something where the peers
+were built for no more. --results FILE keeps the rounds: each call adds its own to those in FILE and
+prints the tables of all, so that a comparison can be done a model and a round at a time.
 """
 import argparse
 import json
@@ -48,18 +52,22 @@ def run(command):
     return text.decode(), time.monotonic() - start, usage.ru_maxrss * 1024
 
 
+def test_name(test, n):
+    if test == "prefill":
+        return f"prefill {n}"
+    return "decode" if n == 0 else f"decode at depth {n}"
+
+
 class Weft:
     name = "weft"
 
-    def __init__(self, path):
+    def __init__(self, path, cpu):
         self.path = path
-        self.cpu = ""
+        self.options = ["--cpu", cpu] if cpu else []
 
     def bench(self, model, *options):
-        command = [self.path, "bench", "-m", model, "-r", "1", "--format", "json", *options]
-        result = json.loads(run(command)[0])
-        self.cpu = result["cpu"]
-        return result
+        command = [self.path, "bench", "-m", model, "-r", "1", "--format", "json", *self.options]
+        return json.loads(run([*command, *options])[0])
 
     def measure(self, model, plan, threads):
         """Tokens a second by (test, n or depth), and what else the run says."""
@@ -68,16 +76,17 @@ class Weft:
                             "-n", str(n), "--depth", ",".join(map(str, depths)))
         speeds, shares = {}, {}
         for p in result["points"]:
-            at = (p["test"], p["depth"] if p["test"] == "decode" else p["n"])
+            at = test_name(p["test"], p["depth"] if p["test"] == "decode" else p["n"])
             speeds[at] = p["tps_median"]
             shares[at] = p["of_read"] if p["test"] == "decode" else p["of_compute"]
-        return speeds, {"shares": shares, "limits": result.get("limits", {}),
-                        "rss": result["rss_bytes"], "cache": result["cache_bytes"]}
+        return speeds, {"cpu": result["cpu"], "shares": shares,
+                        "limits": result.get("limits", {}), "rss": result["rss_bytes"],
+                        "cache": result["cache_bytes"]}
 
     def first_token(self, model, threads):
         """Seconds of a process that loads the model and evaluates one token."""
         return run([self.path, "bench", "-m", model, "-t", str(threads), "-p", "1", "-n", "0", "-r",
-                    "1", "--no-limits"])[1]
+                    "1", "--no-limits", *self.options])[1]
 
 
 class Peer:
@@ -100,7 +109,7 @@ class Peer:
         if prompts:
             sizes = ",".join(map(str, prompts))
             for line in self.bench(model, threads, "-p", sizes, "-n", "0"):
-                speeds[("prefill", line["n_prompt"])] = line["avg_ts"]
+                speeds[test_name("prefill", line["n_prompt"])] = line["avg_ts"]
         for depth in depths:
             options = ["-p", "0", "-n", str(n)]
             if depth and self.has_depth:
@@ -109,7 +118,7 @@ class Peer:
                 options = ["-p", "0", "-n", "0", "-gp", f"{depth},{n}"]
             elif depth:
                 continue
-            speeds[("decode", depth)] = self.bench(model, threads, *options)[-1]["avg_ts"]
+            speeds[test_name("decode", depth)] = self.bench(model, threads, *options)[-1]["avg_ts"]
         return speeds, {}
 
     def first_token(self, model, threads):
@@ -152,13 +161,6 @@ def cpu_name():
     return f"{name.group(1) if name else 'unknown CPU'} ({', '.join(kinds)})"
 
 
-def test_name(at):
-    test, n = at
-    if test == "prefill":
-        return f"prefill {n}"
-    return "decode" if n == 0 else f"decode at depth {n}"
-
-
 def measure_round(weft, peers, path, plan, threads, seen):
     """One round of one model; the engines take turns in being first."""
     engines = [weft, *peers]
@@ -172,7 +174,7 @@ def measure_round(weft, peers, path, plan, threads, seen):
     seen["rounds"].append(one)
     seen["first"].append({e.name: e.first_token(path, threads) for e in engines})
     four = weft.bench(path, "-t", str(2 * threads), "-p", "1", "-n", str(plan[2]), "--no-limits")
-    seen["four"].append(four["decode_tps"]["median"] / one["weft"][("decode", 0)])
+    seen["four"].append(four["decode_tps"]["median"] / one["weft"]["decode"])
 
 
 def speed_lines(name, seen, peers):
@@ -189,13 +191,13 @@ def speed_lines(name, seen, peers):
         shares = [m["shares"][at] for m in seen["more"] if m["shares"].get(at)]
         best = max((p for p in theirs if theirs[p]), key=lambda p: middle(theirs[p]), default=None)
         peer = f"{middle(theirs[best]):.1f} ({best})" if best else "–"
-        kind = "of read" if at[0] == "decode" else "of compute"
+        kind = "of read" if at.startswith("decode") else "of compute"
         share = f"{100 * middle(shares):.0f}% {kind}" if shares else "–"
-        print(f"| {name}: {test_name(at)} | {middle(ours):.1f} | {peer} | "
+        print(f"| {name}: {at} | {middle(ours):.1f} | {peer} | "
               f"{spread(ratios) if ratios else '–'} | {share} |")
 
 
-def other_lines(name, path, seen, peers):
+def other_lines(name, seen, peers):
     ours = [one["weft"] for one in seen["first"]]
     line = f"| {name} | {spread(ours)} "
     if peers:
@@ -206,15 +208,18 @@ def other_lines(name, path, seen, peers):
     else:
         line += "| – | – "
     rss = max(m["rss"] for m in seen["more"])
-    bound = 1.05 * os.path.getsize(path) + seen["more"][0]["cache"] + 64e6
+    bound = 1.05 * os.path.getsize(seen["path"]) + seen["more"][0]["cache"] + 64e6
     print(f"{line}| {spread(seen['four'])} | {rss / 1e6:.0f} | {bound / 1e6:.0f} |")
 
 
-def print_tables(options, weft, peers, models, results):
-    limits = [m["limits"] for seen in results.values() for m in seen["more"] if m["limits"]]
+def print_tables(threads, peers, results):
+    more = [m for seen in results.values() for m in seen["more"]]
+    limits = [m["limits"] for m in more if m["limits"]]
+    rounds = sorted({len(seen["rounds"]) for seen in results.values()})
     print(f"## {cpu_name()}\n")
-    print(f"{options.rounds} rounds, {options.threads} threads, weft's kernels {weft.cpu}; the "
-          "median, and of ratios the least and the most in brackets.")
+    kernels = ", ".join(sorted({m["cpu"] for m in more}))
+    print(f"{' or '.join(map(str, rounds))} rounds, {threads} threads, weft's kernels {kernels}; "
+          "the median, and of ratios the least and the most in brackets.")
     if limits:
         keys = ("read_all", "int8_all", "f32_all")
         read, int8, f32 = ([m[k] / 1e9 for m in limits] for k in keys)
@@ -224,11 +229,11 @@ def print_tables(options, weft, peers, models, results):
     print("|---|--:|--:|--:|--:|")
     for name, seen in results.items():
         speed_lines(name, seen, peers)
-    print(f"\n| | load to first token, s | best peer | ratio | {2 * options.threads} threads to "
-          f"{options.threads}, decode | resident, MB | bound: file × 1.05 + cache + 64 |")
+    print(f"\n| | load to first token, s | best peer | ratio | {2 * threads} threads to "
+          f"{threads}, decode | resident, MB | bound: file × 1.05 + cache + 64 |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for name, seen in results.items():
-        other_lines(name, models[name], seen, peers)
+        other_lines(name, seen, peers)
 
 
 def print_checks(weft, models, threads):
@@ -245,6 +250,24 @@ def print_checks(weft, models, threads):
               f"{h['largest_difference']:.2g} |")
 
 
+def load_results(path, models):
+    """The rounds of former calls, and room for more."""
+    results = {}
+    if path and os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            results = json.load(file)
+    for name, model in models.items():
+        results.setdefault(name, {"path": model, "rounds": [], "more": [], "first": [], "four": []})
+    return {name: results[name] for name in MODELS if name in results}
+
+
+def save_results(path, results):
+    if path:
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            json.dump(results, file)
+        os.replace(path + ".new", path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -258,6 +281,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="tiny runs, to try the script")
+    parser.add_argument("--cpu", metavar="NAME", help="the variant of weft's kernels")
+    parser.add_argument("--results", metavar="FILE", help="to keep rounds in and to add to")
     parser.add_argument("--no-check", action="store_true", help="without the logits' hash")
     options = parser.parse_args()
     models = dict(m.split("=", 1) for m in options.model)
@@ -268,17 +293,17 @@ def main():
         if not (options.maker and options.vocab and options.quantize):
             parser.error("--make needs --maker, --vocab and --quantize")
         make_models(options, models)
-    if not models:
+    results = load_results(options.results, models)
+    if not results:
         parser.error("no --model")
-    models = {name: models[name] for name in MODELS if name in models}
-    weft, peers = Weft(options.weft), [Peer(p) for p in options.peer]
-    results = {name: {"rounds": [], "more": [], "first": [], "four": []} for name in models}
+    weft, peers = Weft(options.weft, options.cpu), [Peer(p) for p in options.peer]
     for i in range(options.rounds):
-        for name, path in models.items():
+        for name in [n for n in MODELS if n in models]:
             print(f"round {i + 1} of {options.rounds}: {name}", file=sys.stderr)
             plan = QUICK if options.quick else MODELS[name]
-            measure_round(weft, peers, path, plan, options.threads, results[name])
-    print_tables(options, weft, peers, models, results)
+            measure_round(weft, peers, models[name], plan, options.threads, results[name])
+            save_results(options.results, results)
+    print_tables(options.threads, peers, results)
     if not options.no_check:
         print_checks(weft, models, options.threads)
 

@@ -134,6 +134,13 @@ for r in rows[:3]:
     ratio = float(r[3].split()[0])
     assert r[2] == '10.0 (other)' and 0.5 < ratio / (float(r[1]) / 10) < 2, r
 assert len(rows) == 5 and \"as scalar's\" in rows[4][1] and float(rows[3][5]) < float(rows[3][6]) "
+    for round in 1 2; do
+        "$python" "$4/tools/compare.py" --weft "$bin" --cpu scalar --model "smollm2=$work/m.gguf" \
+            --rounds 1 --quick --no-check --results "$work/rounds" >"$work/out" 2>"$work/err" ||
+            fail "compare, round $round: $(cat "$work/err")"
+        grep -q "^$round rounds, 2 threads, weft's kernels scalar;" "$work/out" ||
+            fail "compare, round $round: $(cat "$work/out")"
+    done
 fi
 
 # Limits, of every variant.
