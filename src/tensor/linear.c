@@ -10,11 +10,10 @@
 #include <string.h>
 
 #define PANEL WEFT_PANEL_ROWS
-#define MOST_TILE_ROWS 64
-#define TILE_BYTES ((size_t)64 * 1024)   /* of activations, for a level-2 cache */
-#define BF16_LEAST_ROWS 32               /* of a step, above every batch that decodes */
-#define BF16_TILE_ROWS 256               /* unpacking a panel pays for many rows only */
-#define CHUNK_BYTES ((size_t)128 * 1024) /* of panels, as well */
+#define TILE_ROWS 64       /* the kernels take them a piece of their columns at a time */
+#define BF16_LEAST_ROWS 32 /* of a step, above every batch that decodes */
+#define BF16_TILE_ROWS 256 /* unpacking a panel pays for many rows only */
+#define CHUNK_BYTES ((size_t)512 * 1024) /* of panels that see a tile after one another */
 
 typedef struct part { /* one of the linears */
     const weft_tensor *weight;
@@ -35,12 +34,12 @@ typedef struct job {
     size_t n_rows, n_in, x_row;
     weft_q8_rows q8;
     uint16_t *tiles; /* of x as bfloat16, 16 rows after 16 rows */
-    bool any_q8, any_float, any_bf16;
+    bool any_q8, any_bf16;
     const float *up; /* of a gate x; NULL: x goes in as it is */
     size_t up_row;
     weft_activation act;
     float *gated; /* [n_rows, n_in] */
-    size_t rows_a_tile, rows_a_group;
+    size_t rows_a_group;
     unsigned char *scratch; /* a thread: one panel and 16 rows */
     size_t scratch_bytes, rows_at;
 } job;
@@ -130,7 +129,7 @@ static void run_part(const job *j, const part *p, size_t first, size_t n_panels,
                             weft_rows_at(p->weight, at * PANEL, rows, scratch + j->rows_at), rows,
                             j->n_in, scratch);
         }
-        size_t rows_a_tile = p->bf16 ? BF16_TILE_ROWS : j->rows_a_tile;
+        size_t rows_a_tile = p->bf16 ? BF16_TILE_ROWS : TILE_ROWS;
         for (size_t r = row; r < row + n_rows; r += rows_a_tile) {
             size_t n = row + n_rows - r < rows_a_tile ? row + n_rows - r : rows_a_tile;
             run_tile(j, p, panels, at, step, r, n);
@@ -240,7 +239,6 @@ static void add_part(job *j, const weft_tensor *w, const weft_tensor *bias, weft
     j->n_panels += p->n_panels;
     j->any_q8 |= p->q8;
     j->any_bf16 |= p->bf16;
-    j->any_float |= !p->q8 && !p->bf16;
     if (p->panels == NULL) {
         size_t rows = weft_rows_packed(w) ? 0 : PANEL * weft_row_bytes(w);
         rows = (rows + 63) / 64 * 64;
@@ -337,16 +335,10 @@ static bool run(weft_scope *s, job *j) {
     }
     if (!prepare(s, j) || (j->any_bf16 && !round_to_bf16(s, j)))
         return false;
-    size_t row_bytes = j->any_float ? 4 * j->n_in : j->n_in + j->n_in / 4;
-    j->rows_a_tile = TILE_BYTES / row_bytes;
-    j->rows_a_tile = j->rows_a_tile < 8 ? 8 : j->rows_a_tile;
-    j->rows_a_tile = j->rows_a_tile > MOST_TILE_ROWS ? MOST_TILE_ROWS : j->rows_a_tile;
-    if (j->any_bf16) /* whose tiles begin at every 16th row */
-        j->rows_a_tile = (j->rows_a_tile + PANEL - 1) / PANEL * PANEL;
     /* Few panels for many threads: rows are shared out as well. */
     j->rows_a_group = j->n_rows;
-    if (j->n_panels < 4 * threads && j->n_rows > 2 * j->rows_a_tile)
-        j->rows_a_group = j->rows_a_tile;
+    if (j->n_panels < 4 * threads && j->n_rows > 2 * TILE_ROWS)
+        j->rows_a_group = TILE_ROWS;
     size_t n = j->n_panels * weft_ceil_div(j->n_rows, j->rows_a_group);
     size_t least = 32768 / (PANEL * j->n_in) / j->rows_a_group + 1, grain = n / (threads * 8);
     grain = grain < least ? least : grain;

@@ -66,21 +66,42 @@ WEFT_INLINE void f32_vector(weft_dtype dtype, const char *panels, size_t bytes, 
         f32_tile(dtype, 1, panels, 0, n_cols, x, 0, y + 16 * p, 0, true);
 }
 
+/* Columns [begin, end) of one panel as float32. */
+WEFT_INLINE void f32_unpack(weft_dtype dtype, const void *panel, size_t begin, size_t end,
+                            float *out) {
+    for (size_t k = begin; k < end; k++)
+        v16f_store(out + 16 * (k - begin), column_load(dtype, panel, k));
+}
+
+/* Many rows of x share a panel's columns as float32. Their chunk of x stays at hand while all
+ * panels go by. */
+WEFT_INLINE void f32_matrix(weft_dtype dtype, const char *panels, size_t bytes, size_t n_panels,
+                            const float *x, size_t n, size_t n_cols, size_t ldx, float *y,
+                            size_t ldy) {
+    const bool unpacks = dtype != WEFT_F32 && n > 2 * WEFT_TILE_ROWS;
+    float unpacked[16 * WEFT_F32_CHUNK];
+    for (size_t k = 0; k < n_cols || k == 0; k += WEFT_F32_CHUNK) {
+        size_t end = n_cols - k < WEFT_F32_CHUNK ? n_cols : k + WEFT_F32_CHUNK;
+        for (size_t p = 0; p < n_panels; p++) {
+            const char *panel = panels + p * bytes;
+            float *to = y + 16 * p;
+            if (unpacks) {
+                f32_unpack(dtype, panel, k, end, unpacked);
+                f32_panel(WEFT_F32, unpacked, 0, end - k, x + k, n, ldx, to, ldy, k == 0);
+            } else {
+                f32_panel(dtype, panel, k, end, x, n, ldx, to, ldy, k == 0);
+            }
+        }
+    }
+}
+
 WEFT_INLINE void f32_panels(weft_dtype dtype, const char *panels, size_t bytes, size_t n_panels,
                             const float *x, size_t n, size_t n_cols, size_t ldx, float *y,
                             size_t ldy) {
-    if (n == 1) {
+    if (n == 1)
         f32_vector(dtype, panels, bytes, n_panels, x, n_cols, y);
-        return;
-    }
-    for (size_t p = 0; p < n_panels; p++, panels += bytes, y += 16) {
-        if (n_cols == 0)
-            f32_panel(dtype, panels, 0, 0, x, n, ldx, y, ldy, true);
-        for (size_t k = 0; k < n_cols; k += WEFT_F32_CHUNK) {
-            size_t end = n_cols - k < WEFT_F32_CHUNK ? n_cols : k + WEFT_F32_CHUNK;
-            f32_panel(dtype, panels, k, end, x, n, ldx, y, ldy, k == 0);
-        }
-    }
+    else
+        f32_matrix(dtype, panels, bytes, n_panels, x, n, n_cols, ldx, y, ldy);
 }
 
 /* A quantised weight, dequantised block by block: the checking path. */
