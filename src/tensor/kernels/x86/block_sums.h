@@ -17,50 +17,61 @@ WEFT_INLINE int32_t low_sum(const int8_t *x) {
 /* What a block of x adds beside its products. */
 typedef struct block_sums {
     float d;
-    int32_t whole; /* the sum; where an offset makes quants unsigned: times the offset, negative */
+    float sum;     /* where there is a float minimum */
+    int32_t whole; /* the sum times the offset that makes quants unsigned, negative */
     int32_t part;  /* halves: the sums of both as a pair of int16; NVFP4: the first's `whole` */
 } block_sums;
 
-WEFT_INLINE int32_t whole_of(weft_form form, int32_t sum) {
-    const int offset = offset_of(form);
-    return offset && !weft_form_halves(form) ? -offset * sum : sum;
+/* Which of them a form needs. */
+WEFT_INLINE bool sum_counts(weft_form form) {
+    return weft_form_has_min(form) && !weft_form_halves(form);
+}
+WEFT_INLINE bool whole_counts(weft_form form) {
+    return offset_of(form) && !weft_form_halves(form);
+}
+WEFT_INLINE bool part_counts(weft_form form) {
+    return weft_form_halves(form) || weft_form_floats(form);
 }
 
 WEFT_INLINE int32_t part_of(weft_form form, const int8_t *x, int32_t sum) {
-    if (weft_form_floats(form))
-        return -offset_of(form) * low_sum(x);
-    if (!weft_form_halves(form))
+    if (!part_counts(form))
         return 0;
     int32_t low = low_sum(x);
+    if (weft_form_floats(form))
+        return -offset_of(form) * low;
     return (int32_t)(((uint32_t)low & 0xffff) | (uint32_t)(sum - low) << 16);
+}
+
+WEFT_INLINE block_sums block_sums_of(weft_form form, const int8_t *x, float d, int32_t sum) {
+    return (block_sums){d, (float)sum, -offset_of(form) * sum, part_of(form, x, sum)};
 }
 
 /* The same of CHUNK blocks of some rows. */
 typedef struct chunk_sums {
-    float d[GROUP][CHUNK];
+    float d[GROUP][CHUNK], sum[GROUP][CHUNK];
     int32_t whole[GROUP][CHUNK], part[GROUP][CHUNK];
 } chunk_sums;
 
 WEFT_INLINE void prepare(weft_form form, const weft_q8_rows *x, size_t begin, size_t end,
                          chunk_sums *s) {
     for (size_t t = 0; t < x->n; t++) {
-        size_t at = t * (x->n_cols / 32) + begin;
-        for (size_t i = 0; i < end - begin; i++) {
+        size_t at = t * (x->n_cols / 32) + begin, n = end - begin;
+        for (size_t i = 0; i < n; i++)
             s->d[t][i] = x->d[at + i];
-            s->whole[t][i] = whole_of(form, x->sums[at + i]);
-        }
-        for (size_t i = 0; i < end - begin && (weft_form_halves(form) || weft_form_floats(form));
-             i++)
+        for (size_t i = 0; i < n && sum_counts(form); i++)
+            s->sum[t][i] = (float)x->sums[at + i];
+        for (size_t i = 0; i < n && whole_counts(form); i++)
+            s->whole[t][i] = -offset_of(form) * x->sums[at + i];
+        for (size_t i = 0; i < n && part_counts(form); i++)
             s->part[t][i] = part_of(form, x->q + 32 * (at + i), x->sums[at + i]);
     }
 }
 
 /* Those of block i of row t. */
 WEFT_INLINE block_sums sums_at(weft_form form, const chunk_sums *s, size_t t, size_t i) {
-    block_sums of = {s->d[t][i], s->whole[t][i], 0};
-    if (weft_form_halves(form) || weft_form_floats(form))
-        of.part = s->part[t][i];
-    return of;
+    return (block_sums){s->d[t][i], sum_counts(form) ? s->sum[t][i] : 0,
+                        whole_counts(form) ? s->whole[t][i] : 0,
+                        part_counts(form) ? s->part[t][i] : 0};
 }
 
 #endif

@@ -100,10 +100,10 @@ WEFT_INLINE __m512 block_add(weft_form form, bool packed, source s, int c, __m51
         return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[1][c]), _mm512_mul_ps(m, scale), acc);
     if (!weft_form_has_min(form))
         return acc;
-    __m512i whole = _mm512_set1_epi32(x.whole);
+    __m512 sum = _mm512_set1_ps(x.sum);
     if (weft_form_halves(form))
-        whole = _mm512_madd_epi16(minimum_pairs(pair_bytes(packed, s)), halves);
-    return _mm512_fmadd_ps(_mm512_mul_ps(m, scale), _mm512_cvtepi32_ps(whole), acc);
+        sum = _mm512_cvtepi32_ps(_mm512_madd_epi16(minimum_pairs(pair_bytes(packed, s)), halves));
+    return _mm512_fmadd_ps(_mm512_mul_ps(m, scale), sum, acc);
 }
 
 /* One row of x, straight from the packed bytes. */
@@ -115,8 +115,7 @@ WEFT_INLINE void vector(weft_form form, const q8_codes *codes, const uint8_t *pa
         for (size_t k = 0; k < x->n_cols / 32; k++) {
             const int8_t *q = x->q + 32 * k;
             source s = {.block = packed_block(form, codes, panels, k)};
-            int32_t sum = x->sums[k];
-            block_sums sums = {x->d[k], whole_of(form, sum), part_of(form, q, sum)};
+            block_sums sums = block_sums_of(form, q, x->d[k], x->sums[k]);
             __m512i dot[2][TILE];
             block_dots(form, true, 1, s, q, 0, &sums, dot);
             WEFT_UNROLL for (int i = 0; i < lines; i++)
