@@ -4,12 +4,15 @@
 #include "base/detail.h"
 #include "engine/impl.h"
 #include "model/cost.h"
+#include "model/memory.h"
 #include "tensor/kernels/limits.h"
 #include "tensor/kernels/time_kernels.h"
 
 #include <string.h>
+#include <unistd.h>
 
-#define READ_BYTES ((size_t)256 << 20) /* more than any cache */
+#define LEAST_READ_BYTES ((size_t)256 << 20)
+#define MOST_READ_BYTES ((size_t)1 << 30)
 #define READ_CHUNK ((size_t)1 << 20)
 #define REPEATS 5
 #define LOOP_SECONDS 0.008
@@ -38,7 +41,7 @@ const char *weft_variant(size_t i) {
 
 typedef struct limit_job {
     weft_limit_kernels k;
-    unsigned char *memory; /* [READ_BYTES] */
+    unsigned char *memory;
     weft_limit_loop *loop;
     size_t rounds;
     float results[1024]; /* a thread, only to be written */
@@ -97,6 +100,16 @@ static void measure_loop(weft_team *team, limit_job *j, weft_limit_loop *loop, s
     *all = (double)n * work / best_of(team, n, 1, run_loops, j);
 }
 
+/* So much that the caches hold a small part of it, where there is the memory. */
+static size_t read_bytes(void) {
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    uint64_t most = weft_memory_limit() / 4, bytes = cache > 0 ? 4 * (uint64_t)cache : 0;
+    most = most < MOST_READ_BYTES ? most : MOST_READ_BYTES;
+    bytes = bytes < most ? bytes : most;
+    bytes = bytes > LEAST_READ_BYTES ? bytes : LEAST_READ_BYTES;
+    return (size_t)bytes / READ_CHUNK * READ_CHUNK;
+}
+
 weft_status weft_measure_limits(weft_engine *engine, const char *cpu, weft_limits *out) {
     if (!engine || !out)
         return weft_fail(WEFT_E_NULL, "weft_measure_limits: engine and out are required");
@@ -109,27 +122,27 @@ weft_status weft_measure_limits(weft_engine *engine, const char *cpu, weft_limit
         return status;
     const weft_allocator *a = &engine->allocator;
     limit_job *j = weft_alloc_zeroed(a, sizeof *j);
-    unsigned char *memory = weft_alloc(a, READ_BYTES);
+    size_t size_bytes = read_bytes(), chunks = size_bytes / READ_CHUNK;
+    unsigned char *memory = weft_alloc(a, size_bytes);
     if (!j || !memory) {
         weft_dealloc(a, j, sizeof *j);
-        weft_dealloc(a, memory, READ_BYTES);
-        return weft_fail(WEFT_E_MEMORY, "weft_measure_limits: no memory for %zu bytes", READ_BYTES);
+        weft_dealloc(a, memory, size_bytes);
+        return weft_fail(WEFT_E_MEMORY, "weft_measure_limits: no memory for %zu bytes", size_bytes);
     }
-    weft_advise_huge(memory, READ_BYTES);
+    weft_advise_huge(memory, size_bytes);
     j->k = weft_limit_kernels_of(isa);
     j->memory = memory;
     pthread_mutex_lock(&engine->pass);
     weft_engine_limit(engine, 1);
-    size_t chunks = READ_BYTES / READ_CHUNK;
     out->cpu = weft_isa_name(isa);
     weft_team_for(engine->team, chunks, 1, fill_chunks, j);
-    out->read_one = (double)READ_BYTES / best_of(NULL, chunks, chunks, read_chunks, j);
-    out->read_all = (double)READ_BYTES / best_of(engine->team, chunks, 1, read_chunks, j);
+    out->read_one = (double)size_bytes / best_of(NULL, chunks, chunks, read_chunks, j);
+    out->read_all = (double)size_bytes / best_of(engine->team, chunks, 1, read_chunks, j);
     measure_loop(engine->team, j, j->k.f32, j->k.f32_ops, &out->f32_one, &out->f32_all);
     measure_loop(engine->team, j, j->k.int8, j->k.int8_ops, &out->int8_one, &out->int8_all);
     measure_loop(engine->team, j, j->k.bf16, j->k.bf16_ops, &out->bf16_one, &out->bf16_all);
     pthread_mutex_unlock(&engine->pass);
-    weft_dealloc(a, memory, READ_BYTES);
+    weft_dealloc(a, memory, size_bytes);
     weft_dealloc(a, j, sizeof *j);
     return WEFT_OK;
 }
