@@ -41,6 +41,9 @@ static void test_rows_come_back(void **state) {
         for (size_t i = 0; i < N_ITEMS(float_types); i++)
             for (size_t n_cols = 1; n_cols < 70; n_cols += 17)
                 check(float_types[i], ROW_BROKEN, counts[c], n_cols);
+        for (size_t i = 0; i < N_ITEMS(float_types); i++)
+            for (size_t n_cols = 32; n_cols < 400; n_cols += 96)
+                check(float_types[i], ROW_BROKEN, counts[c], n_cols);
     }
 }
 

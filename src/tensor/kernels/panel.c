@@ -1,9 +1,9 @@
 /* Packs rows of a weight into panels and reads rows back. blocks.h has the bytes of quantised
- * panels; a float panel is n_cols lines of 16 elements in the file's type (F32, F16 or BF16).
- * Nothing here is specific to an ISA. */
+ * panels; a float panel is n_cols lines of 16 elements in the file's type (F32, F16 or BF16). */
 #include "base/alloc.h"
 #include "base/floats.h"
 #include "tensor/kernels/blocks.h"
+#include "tensor/kernels/pack_words.h"
 
 #include <string.h>
 
@@ -107,47 +107,21 @@ typedef void put_function(const weft_block *b, size_t r, size_t k, uint8_t *pane
 static put_function *const put_functions[WEFT_FORM_COUNT] = {WEFT_FORM_FUNCTIONS(ENTRY)};
 
 /* The panel is written in order. */
-static inline __attribute__((always_inline)) void pack_items(size_t item, const uint8_t *rows,
-                                                             size_t n_rows, size_t n_cols,
-                                                             uint8_t *panel) {
+static void pack_items(size_t item, const uint8_t *rows, size_t n_rows, size_t n_cols,
+                       uint8_t *panel) {
     for (size_t k = 0; k < n_cols; k++)
         for (size_t r = 0; r < n_rows; r++)
             memcpy(panel + (k * WEFT_PANEL_ROWS + r) * item, rows + (r * n_cols + k) * item, item);
 }
 
-/* Four columns of four rows of 16-bit floats, in words of four. */
-static void pack_square(const uint8_t *rows, size_t row_bytes, uint8_t *panel) {
-    const uint64_t even = 0x0000ffff0000ffffu, low = 0x00000000ffffffffu;
-    uint64_t r[4], pairs[4], column[4];
-    for (size_t i = 0; i < 4; i++)
-        memcpy(&r[i], rows + i * row_bytes, 8);
-    for (size_t i = 0; i < 4; i += 2) {
-        pairs[i] = (r[i] & even) | (r[i + 1] & even) << 16;      /* columns 0 and 2 */
-        pairs[i + 1] = (r[i] >> 16 & even) | (r[i + 1] & ~even); /* 1 and 3 */
-    }
-    for (size_t i = 0; i < 2; i++) {
-        column[i] = (pairs[i] & low) | pairs[i + 2] << 32;
-        column[i + 2] = pairs[i] >> 32 | (pairs[i + 2] & ~low);
-    }
-    for (size_t i = 0; i < 4; i++)
-        memcpy(panel + 2 * WEFT_PANEL_ROWS * i, &column[i], 8);
-}
-
-static void pack_halves(const uint8_t *rows, size_t n_cols, uint8_t *panel) {
-    for (size_t k = 0; k + 4 <= n_cols; k += 4)
-        for (size_t r = 0; r < WEFT_PANEL_ROWS; r += 4)
-            pack_square(rows + 2 * (r * n_cols + k), 2 * n_cols,
-                        panel + 2 * (k * WEFT_PANEL_ROWS + r));
-}
-
-static void pack_floats(size_t item, const uint8_t *rows, size_t n_rows, size_t n_cols,
-                        uint8_t *panel) {
-    if (n_rows == WEFT_PANEL_ROWS && item == 2 && n_cols % 4 == 0)
-        pack_halves(rows, n_cols, panel);
-    else if (n_rows == WEFT_PANEL_ROWS && item == 4)
-        pack_items(4, rows, WEFT_PANEL_ROWS, n_cols, panel);
-    else
-        pack_items(item, rows, n_rows, n_cols, panel);
+/* The compiler's table of features, since weft_cpu_has asks the processor each time, and a virtual
+ * one takes long to answer. */
+static bool pack_words(weft_dtype dtype, const uint8_t *rows, size_t n_cols, uint8_t *panel) {
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2"))
+        return weft_pack_words_avx2(dtype, rows, n_cols, panel);
+#endif
+    return weft_pack_words_scalar(dtype, rows, n_cols, panel);
 }
 
 /* The rows of padding are zeros: their quants may stand for something else, and their scale is 0.
@@ -159,8 +133,10 @@ void weft_panel_pack(weft_dtype dtype, const void *rows, size_t n_rows, size_t n
         memset(panel, 0, bytes);
     else /* the padding behind the last block */
         memset((uint8_t *)panel + bytes - 64, 0, 64);
+    if (n_rows == WEFT_PANEL_ROWS && pack_words(dtype, rows, n_cols, panel))
+        return;
     if (item) {
-        pack_floats(item, rows, n_rows, n_cols, panel);
+        pack_items(item, rows, n_rows, n_cols, panel);
         return;
     }
     /* Block by block over all rows, so that the panel is written in order. */
