@@ -5,6 +5,7 @@
 #include "base/detail.h"
 #include "base/floats.h"
 #include "engine/impl.h"
+#include "engine/mix.h"
 #include "tensor/impl.h"
 #include "tensor/kernels/panel.h"
 
@@ -93,24 +94,23 @@ typedef struct block_rule {
     int d_at, m_at; /* m_at < 0: no minimum */
     float m_share;  /* the minimum's f16 scale is d times this */
     int fill_at, n_fill, fill;
-    weft_dtype fallback; /* for rows that are no multiple of 256 */
 } block_rule;
 
 static const block_rule rules[] = {
-    {WEFT_Q4_0, 4.6f, 0, -1, 0, 0, 0, 0, WEFT_Q4_0},
-    {WEFT_Q4_1, 4.6f, 0, 2, -7.5f, 0, 0, 0, WEFT_Q4_1},
-    {WEFT_Q5_0, 9.2f, 0, -1, 0, 0, 0, 0, WEFT_Q5_0},
-    {WEFT_Q5_1, 9.2f, 0, 2, -15.5f, 0, 0, 0, WEFT_Q5_1},
-    {WEFT_Q8_0, 73.9f, 0, -1, 0, 0, 0, 0, WEFT_Q8_0},
-    {WEFT_Q2_K, 8 * 1.12f, 80, 82, 1.5f, 0, 16, 0x88, WEFT_Q4_0},
-    {WEFT_Q3_K, 18.5f * 2.3f, 108, -1, 0, 0, 0, 0, WEFT_Q4_0},
+    {WEFT_Q4_0, 4.6f, 0, -1, 0, 0, 0, 0},
+    {WEFT_Q4_1, 4.6f, 0, 2, -7.5f, 0, 0, 0},
+    {WEFT_Q5_0, 9.2f, 0, -1, 0, 0, 0, 0},
+    {WEFT_Q5_1, 9.2f, 0, 2, -15.5f, 0, 0, 0},
+    {WEFT_Q8_0, 73.9f, 0, -1, 0, 0, 0, 0},
+    {WEFT_Q2_K, 8 * 1.12f, 80, 82, 1.5f, 0, 16, 0x88},
+    {WEFT_Q3_K, 18.5f * 2.3f, 108, -1, 0, 0, 0, 0},
     /* Eight pairs of six bits, low four and high two: 0x20 each, with the third word's all 0. */
-    {WEFT_Q4_K, 32 * 4.6f, 0, 2, 7.5f, 4, 8, 0xa0, WEFT_Q5_0},
-    {WEFT_Q5_K, 32 * 9.2f, 0, 2, 15.5f, 4, 8, 0xa0, WEFT_Q5_1},
-    {WEFT_Q6_K, 73.9f * 18.5f, 208, -1, 0, 0, 0, 0, WEFT_Q8_0},
-    {WEFT_IQ4_NL, 70.0f, 0, -1, 0, 0, 0, 0, WEFT_IQ4_NL},
-    {WEFT_IQ4_XS, 18.5f * 70.0f, 0, -1, 0, 0, 0, 0, WEFT_IQ4_NL},
-    {WEFT_MXFP4, 2.7f, -1, -1, 0, 0, 0, 0, WEFT_MXFP4},
+    {WEFT_Q4_K, 32 * 4.6f, 0, 2, 7.5f, 4, 8, 0xa0},
+    {WEFT_Q5_K, 32 * 9.2f, 0, 2, 15.5f, 4, 8, 0xa0},
+    {WEFT_Q6_K, 73.9f * 18.5f, 208, -1, 0, 0, 0, 0},
+    {WEFT_IQ4_NL, 70.0f, 0, -1, 0, 0, 0, 0},
+    {WEFT_IQ4_XS, 18.5f * 70.0f, 0, -1, 0, 0, 0, 0},
+    {WEFT_MXFP4, 2.7f, -1, -1, 0, 0, 0, 0},
 };
 
 static const block_rule *rule_of(weft_dtype type) {
@@ -192,8 +192,9 @@ static void draw_rows(uint64_t seed, weft_dtype type, size_t n_rows, size_t n_co
 typedef struct maker {
     weft_engine *engine;
     weft_weights *weights;
+    const shape *shape;
     weft_dtype type;
-    bool mixed;
+    const weft_mix *mix; /* NULL: all of the type */
     weft_progress_fn progress;
     void *progress_ctx;
     uint64_t done, total, weight_bytes;
@@ -218,11 +219,22 @@ static void fill_groups(void *ctx, size_t begin, size_t end, int thread) {
     }
 }
 
+static weft_dtype type_of(const maker *m, const char *name, uint32_t layer, uint32_t n_cols) {
+    const shape *s = m->shape;
+    weft_place_in_model place = {.role = weft_role_of(name, 2),
+                                 .index = (int)layer,
+                                 .count = (int)s->n_layer,
+                                 .n_gqa = (int)(s->n_head / s->n_head_kv),
+                                 .n_cols = n_cols};
+    if (place.role == WEFT_ROLE_EMBEDDING && s->tied)
+        place.role = WEFT_ROLE_OUTPUT;
+    return weft_fitting_type(m->mix ? weft_mix_type(m->mix, &place) : m->type, n_cols);
+}
+
 /* Rows as in a file, packed at once, so that only one tensor is there twice. */
-static weft_status make_matrix(maker *m, const char *name, weft_dtype type, uint32_t n_rows,
+static weft_status make_matrix(maker *m, const char *name, uint32_t layer, uint32_t n_rows,
                                uint32_t n_cols) {
-    if (n_cols % weft_dtype_block(type))
-        type = rule_of(type)->fallback;
+    weft_dtype type = type_of(m, name, layer, n_cols);
     int64_t dims[2] = {n_rows, n_cols};
     weft_tensor *rows, *packed;
     weft_status st = weft_tensor_create_heap(&m->engine->allocator, type, WEFT_LAYOUT_STRIDED, 2,
@@ -262,19 +274,8 @@ static weft_status make_norm(maker *m, const char *name, uint32_t n) {
     return weft_weights_take(m->weights, name, t);
 }
 
-/* The first and last eighth of the layers and every third between them (llama.cpp's rule for the
- * tensors of a mixture that get more bits). */
-static bool layer_gets_more(uint32_t layer, uint32_t n_layer) {
-    uint32_t eighth = n_layer / 8;
-    return layer < eighth || layer >= 7 * n_layer / 8 || (layer - eighth) % 3 == 2;
-}
-
-static weft_dtype type_of(const maker *m, const char *name, uint32_t layer, uint32_t n_layer) {
-    bool more = strcmp(name, "attn_v") == 0 || strcmp(name, "ffn_down") == 0;
-    return m->mixed && more && layer_gets_more(layer, n_layer) ? WEFT_Q6_K : m->type;
-}
-
-static weft_status make_weights(maker *m, const shape *s) {
+static weft_status make_weights(maker *m) {
+    const shape *s = m->shape;
     uint32_t kv = s->n_embd / s->n_head * s->n_head_kv;
     const struct {
         const char *name;
@@ -294,37 +295,34 @@ static weft_status make_weights(maker *m, const shape *s) {
     m->total = (s->tied ? 1u : 2u) * (uint64_t)s->n_vocab * s->n_embd;
     for (size_t i = 0; i < n_tensors; i++)
         m->total += (uint64_t)s->n_layer * layer[i].n_rows * layer[i].n_cols;
-    weft_dtype output = m->mixed ? WEFT_Q6_K : m->type;
-    weft_status st =
-        make_matrix(m, "token_embd.weight", s->tied ? output : m->type, s->n_vocab, s->n_embd);
+    weft_status st = make_matrix(m, "token_embd.weight", 0, s->n_vocab, s->n_embd);
     for (uint32_t l = 0; !st && l < s->n_layer; l++)
         for (size_t i = 0; !st && i < n_tensors; i++) {
             char name[64];
             snprintf(name, sizeof name, "blk.%u.%s.weight", l, layer[i].name);
-            weft_dtype type = type_of(m, layer[i].name, l, s->n_layer);
-            st = layer[i].n_rows ? make_matrix(m, name, type, layer[i].n_rows, layer[i].n_cols)
+            st = layer[i].n_rows ? make_matrix(m, name, l, layer[i].n_rows, layer[i].n_cols)
                                  : make_norm(m, name, layer[i].n_cols);
         }
     if (!st)
         st = make_norm(m, "output_norm.weight", s->n_embd);
-    return st || s->tied ? st : make_matrix(m, "output.weight", output, s->n_vocab, s->n_embd);
+    return st || s->tied ? st : make_matrix(m, "output.weight", 0, s->n_vocab, s->n_embd);
 }
 
 /* ---- The model ---- */
 
-static weft_status make(weft_model *model, const shape *s, maker *m) {
+static weft_status make(weft_model *model, maker *m) {
     weft_source *source = &model->source;
     source->allocator = model->engine->allocator;
     source->format = WEFT_FORMAT_GGUF;
     source->metadata = weft_metadata_create(&source->allocator);
     source->weights = weft_weights_create(&source->allocator);
     if (!source->metadata || !source->weights)
-        return weft_fail(WEFT_E_MEMORY, "%s: out of memory", s->name);
+        return weft_fail(WEFT_E_MEMORY, "%s: out of memory", m->shape->name);
     m->engine = model->engine;
     m->weights = source->weights;
-    weft_status st = put_metadata(source->metadata, s);
+    weft_status st = put_metadata(source->metadata, m->shape);
     if (!st)
-        st = make_weights(m, s);
+        st = make_weights(m);
     if (st)
         return st;
     source->weight_bytes = m->weight_bytes;
@@ -348,13 +346,17 @@ weft_status weft_model_synthetic(weft_engine *engine, const char *shape_name, we
     if (!supported(type))
         return weft_fail(WEFT_E_UNSUPPORTED, "weft_model_synthetic: weights of %s cannot be made",
                          weft_dtype_name(type));
+    maker m = {.shape = s, .type = type, .progress = progress, .progress_ctx = progress_ctx};
+    char mix[32];
+    snprintf(mix, sizeof mix, "%s_M", weft_dtype_name(type));
+    if (mixed && !(m.mix = weft_mix_find(mix)))
+        return weft_fail(WEFT_E_UNSUPPORTED, "weft_model_synthetic: there is no mix %s", mix);
     weft_model *model = weft_alloc_zeroed(&engine->allocator, sizeof *model);
     if (!model)
         return weft_fail(WEFT_E_MEMORY, "%s: out of memory", shape_name);
     atomic_init(&model->n_refs, 1);
     model->engine = weft_engine_retain(engine);
-    maker m = {.type = type, .mixed = mixed, .progress = progress, .progress_ctx = progress_ctx};
-    st = make(model, s, &m);
+    st = make(model, &m);
     if (st) {
         weft_model_release(&model);
         return weft_fail_in(st, "%s", shape_name);

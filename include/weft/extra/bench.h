@@ -22,13 +22,14 @@ WEFT_API const char *weft_synthetic_shape(size_t i);
 
 /* A model of random weights, the same ones at every call, packed as weft_model_open packs: one copy
  * in memory. Matrices are of `type`; of a type of 256 columns, those whose rows are no multiple of
- * it are of the next larger type of 32 columns. `mixed`: as in files of type Q4_K_M or Q5_K_M, the
- * output and, in about half of the layers, attn_v and ffn_down are Q6_K. No tokeniser. *out is
- * owned by the caller. Errors: WEFT_E_NULL, WEFT_E_ARGUMENT (unknown shape), WEFT_E_UNSUPPORTED (a
- * type without panels), WEFT_E_MEMORY, WEFT_E_CANCELLED. */
+ * it are of the next larger type of 32 columns. `mixed`: as in files of type Q4_K_M or Q5_K_M,
+ * where weft_quantize gives some tensors more bits; `type` is Q4_K or Q5_K (others of a mix so
+ * named: Q3_K). No tokeniser. *out is owned by the caller. Errors: WEFT_E_NULL, WEFT_E_ARGUMENT
+ * (unknown shape), WEFT_E_UNSUPPORTED (a type without panels or mix), WEFT_E_MEMORY,
+ * WEFT_E_CANCELLED. */
 WEFT_API weft_status weft_model_synthetic(weft_engine *engine, const char *shape, weft_dtype type,
-                                          bool mixed, weft_progress_fn progress,
-                                          void *progress_ctx, weft_model **out);
+                                          bool mixed, weft_progress_fn progress, void *progress_ctx,
+                                          weft_model **out);
 
 /* ---- What a token costs, by the shape alone ---- */
 
