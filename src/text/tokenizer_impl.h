@@ -143,6 +143,7 @@ struct weft_tokenizer {
     uint64_t seed;        /* of the hashes */
     weft_id_map ids;
     weft_merge_map merges;
+    weft_bytes merge_key;  /* of the merge that is added */
     weft_trie trie;        /* of added tokens */
     int32_t byte_ids[256]; /* the token of one byte, -1: none */
     int32_t bos, eos, unk; /* -1: none */
@@ -158,9 +159,9 @@ struct weft_tokenizer {
     bool marks_spaces;       /* a space is written as ▁ */
     weft_normalizer normalizer;
     weft_pretok pre;
-    float *scores;       /* [n] UNIGRAM: log-probabilities */
-    float lowest;        /* of the scores */
-    weft_trie pieces;    /* UNIGRAM: what text is cut into */
+    float *scores;    /* [n] UNIGRAM: log-probabilities */
+    float lowest;     /* of the scores */
+    weft_trie pieces; /* UNIGRAM: what text is cut into */
     /* The tokens' bytes as a trie, for grammars: made by the first that needs it. */
     _Atomic(struct weft_token_trie *) token_trie;
     char *chat_template; /* or NULL */

@@ -77,7 +77,7 @@ weft_status weft_tokenizer_new(weft_engine *engine, weft_scheme scheme, int32_t 
     t->n = n;
     t->n_rows = n_rows;
     t->bos = t->eos = t->unk = -1;
-    t->keys.blob.a = t->plain.blob.a = &t->a;
+    t->keys.blob.a = t->plain.blob.a = t->merge_key.a = &t->a;
     /* Differs from run to run, so that no file can choose colliding keys; results do not depend on
      * it. */
     double now = weft_clock_seconds();
@@ -99,6 +99,7 @@ void weft_tokenizer_destroy(weft_tokenizer *t) {
     weft_pretok_free(&t->pre);
     weft_bytes_free(&t->keys.blob);
     weft_bytes_free(&t->plain.blob);
+    weft_bytes_free(&t->merge_key);
     weft_dealloc(&t->a, t->keys.ends, n * sizeof *t->keys.ends);
     weft_dealloc(&t->a, t->plain.ends, n * sizeof *t->plain.ends);
     weft_dealloc(&t->a, t->types, n);
@@ -242,13 +243,9 @@ static size_t slots_for(size_t n) {
     return slots;
 }
 
-static uint32_t id_tag(const weft_tokenizer *t, const void *key, size_t n_bytes) {
-    return (uint32_t)(hash_bytes(t->seed, key, n_bytes) >> 32);
-}
-
-/* The slot of the key, or the free one where it belongs. */
-static weft_id_slot *id_slot(const weft_tokenizer *t, const void *key, size_t n_bytes) {
-    uint64_t hash = hash_bytes(t->seed, key, n_bytes);
+/* The slot of the key of that hash, or the free one where it belongs. */
+static weft_id_slot *id_slot(const weft_tokenizer *t, uint64_t hash, const void *key,
+                             size_t n_bytes) {
     uint32_t tag = (uint32_t)(hash >> 32);
     size_t mask = t->ids.n_slots - 1, i = (size_t)hash & mask;
     for (;; i = (i + 1) & mask) {
@@ -267,7 +264,8 @@ static weft_id_slot *id_slot(const weft_tokenizer *t, const void *key, size_t n_
 int32_t weft_vocab_find(const weft_tokenizer *t, const void *key, size_t n_bytes) {
     if (n_bytes == 0)
         return -1;
-    return (int32_t)id_slot(t, key, n_bytes)->next_id - 1;
+    uint64_t hash = hash_bytes(t->seed, key, n_bytes);
+    return (int32_t)id_slot(t, hash, key, n_bytes)->next_id - 1;
 }
 
 static weft_merge *merge_slot(const weft_tokenizer *t, int32_t left, int32_t right) {
@@ -318,30 +316,24 @@ static bool piece_key(const weft_tokenizer *t, const char *s, size_t n_bytes, we
 
 weft_status weft_merges_add(weft_tokenizer *t, uint32_t rank, const char *left, size_t left_bytes,
                             const char *right, size_t right_bytes) {
-    weft_bytes key = {.a = &t->a};
-    weft_status status = WEFT_OK;
-    bool fits = piece_key(t, left, left_bytes, &key);
-    size_t cut = key.n;
-    fits = fits && piece_key(t, right, right_bytes, &key);
-    if (!fits) {
-        status = weft_fail(WEFT_E_MEMORY, "tokenizer: no memory for merge %u", (unsigned)rank);
-    } else {
-        int32_t l = weft_vocab_find(t, key.data, cut), whole = weft_vocab_find(t, key.data, key.n);
-        int32_t r = weft_vocab_find(t, key.data + cut, key.n - cut);
-        if (l < 0 || r < 0 || whole < 0) {
-            status = weft_fail(WEFT_E_FORMAT,
-                               "tokenizer merges: merge %u \"%.*s %.*s\" is of pieces that are no "
-                               "tokens",
-                               (unsigned)rank, (int)(left_bytes < 40 ? left_bytes : 40), left,
-                               (int)(right_bytes < 40 ? right_bytes : 40), right);
-        } else {
-            weft_merge *slot = merge_slot(t, l, r);
-            if (slot->left < 0) /* of doubles the first counts */
-                *slot = (weft_merge){l, r, rank, whole};
-        }
-    }
-    weft_bytes_free(&key);
-    return status;
+    weft_bytes *key = &t->merge_key;
+    key->n = 0;
+    bool fits = piece_key(t, left, left_bytes, key);
+    size_t cut = key->n;
+    if (!fits || !piece_key(t, right, right_bytes, key))
+        return weft_fail(WEFT_E_MEMORY, "tokenizer: no memory for merge %u", (unsigned)rank);
+    int32_t l = weft_vocab_find(t, key->data, cut), whole = weft_vocab_find(t, key->data, key->n);
+    int32_t r = weft_vocab_find(t, key->data + cut, key->n - cut);
+    if (l < 0 || r < 0 || whole < 0)
+        return weft_fail(WEFT_E_FORMAT,
+                         "tokenizer merges: merge %u \"%.*s %.*s\" is of pieces that are no "
+                         "tokens",
+                         (unsigned)rank, (int)(left_bytes < 40 ? left_bytes : 40), left,
+                         (int)(right_bytes < 40 ? right_bytes : 40), right);
+    weft_merge *slot = merge_slot(t, l, r);
+    if (slot->left < 0) /* of doubles the first counts */
+        *slot = (weft_merge){l, r, rank, whole};
+    return WEFT_OK;
 }
 
 /* ---- The trie of added tokens ---- */
@@ -373,31 +365,50 @@ static bool in_rows(const weft_tokenizer *t, int32_t id) {
     return t->n_rows < 0 || id < t->n_rows;
 }
 
+#define AHEAD 16 /* keys whose slots are asked for before they are needed */
+
+static bool is_key(const weft_tokenizer *t, int32_t id, bool plain, const char **key, size_t *n) {
+    *key = weft_strings_get(&t->keys, id, n);
+    return (t->types[id] == WEFT_TOKEN_NORMAL) == plain && *n > 0 &&
+           t->types[id] != WEFT_TOKEN_UNUSED;
+}
+
 /* Plain tokens first: where an added token is spelled like one of them, text means the plain one.
  */
 static void fill_ids(weft_tokenizer *t, bool plain) {
-    for (int32_t id = 0; id < t->n; id++) {
-        bool is_plain = t->types[id] == WEFT_TOKEN_NORMAL;
-        size_t n;
-        const char *key = weft_strings_get(&t->keys, id, &n);
-        if (is_plain != plain || n == 0 || t->types[id] == WEFT_TOKEN_UNUSED)
-            continue;
-        weft_id_slot *slot = id_slot(t, key, n);
-        if (slot->next_id == 0)
-            *slot = (weft_id_slot){(uint32_t)id + 1, id_tag(t, key, n)};
+    uint64_t hashes[AHEAD];
+    const char *key;
+    size_t n;
+    for (int32_t i = 0; i < t->n + AHEAD; i++) {
+        int32_t id = i - AHEAD;
+        uint64_t *hash = &hashes[i % AHEAD];
+        if (id >= 0 && is_key(t, id, plain, &key, &n)) {
+            weft_id_slot *slot = id_slot(t, *hash, key, n);
+            if (slot->next_id == 0)
+                *slot = (weft_id_slot){(uint32_t)id + 1, (uint32_t)(*hash >> 32)};
+        }
+        if (i < t->n && is_key(t, i, plain, &key, &n)) {
+            *hash = hash_bytes(t->seed, (const unsigned char *)key, n);
+            __builtin_prefetch(&t->ids.slots[(size_t)*hash & (t->ids.n_slots - 1)]);
+        }
     }
 }
 
 /* Notes the bytes that a token has in front of a mark. */
 static void note_joins(weft_tokenizer *t, const char *s, size_t n) {
-    for (size_t i = 1; i + sizeof SPACE_MARK - 1 <= n; i++)
-        if (memcmp(s + i, SPACE_MARK, sizeof SPACE_MARK - 1) == 0)
-            t->joins_mark[(unsigned char)s[i - 1]] = true;
+    const char *at = s, *end = s + n;
+    while ((at = n > 1 ? memchr(at + 1, SPACE_MARK[0], (size_t)(end - at) - 1) : NULL)) {
+        if ((size_t)(end - at) >= sizeof SPACE_MARK - 1 &&
+            memcmp(at, SPACE_MARK, sizeof SPACE_MARK - 1) == 0)
+            t->joins_mark[(unsigned char)at[-1]] = true;
+    }
 }
 
 /* Newlines of a token, and whether it holds anything else. */
 static bool mixes_newlines(const char *s, size_t n) {
     size_t lines = 0;
+    if (n == 0 || !memchr(s, '\n', n))
+        return false;
     for (size_t i = 0; i < n; i++)
         lines += s[i] == '\n';
     return lines > 0 && lines < n;
