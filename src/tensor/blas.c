@@ -66,9 +66,16 @@ bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft
     return true;
 }
 
+/* Ends the threads that OpenBLAS starts when it is loaded, and which then wait for work in a loop
+ * for tens of milliseconds. It is what OpenBLAS does before a fork; its header leaves it out, and
+ * so do builds without threads. Products of several threads start them anew. */
+extern int blas_thread_shutdown_(void) __attribute__((weak));
+
 void weft_blas_set_threads(int n) {
     if (n >= 1)
         openblas_set_num_threads(n);
+    if (n == 1 && blas_thread_shutdown_ != NULL)
+        blas_thread_shutdown_();
 }
 
 int weft_blas_threads(void) {
