@@ -83,11 +83,20 @@ need() {
         $missing || return 1
 }
 
+# compile FOLDER [CMAKE_OPTION…]: says how long it may take, since there is nothing to see.
+compile() {
+    say "weft: compiling with $(nproc) jobs; the first time takes minutes (progress: $1/build.log)"
+    folder=$1
+    shift
+    quietly "$folder/build.log" cmake --build "$folder" -j "$(nproc)" "$@"
+}
+
 # build PRESET FOLDER [CMAKE_OPTION…]: configures and builds everything that is switched on.
 build() {
     preset=$1
     folder=$2
     shift 2
+    say "weft: configuring $folder"
     quietly "$folder/configure.log" cmake --preset "$preset" -B "$folder" "$@" || return 1
-    quietly "$folder/build.log" cmake --build "$folder" -j "$(nproc)"
+    compile "$folder"
 }
