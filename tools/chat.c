@@ -382,7 +382,7 @@ int tool_chat(int argc, char **argv) {
     chat c = {.options = &o};
     code = tool_open_engine(&o.engine, &c.engine);
     if (code < 0)
-        code = tool_open_model(c.engine, o.model, false, o.pre, &c.model);
+        code = tool_open_model(c.engine, o.model, TOOL_WITH_TEXT, o.pre, &c.model);
     if (code < 0)
         code = with_model(&c);
     weft_model_release(&c.model);

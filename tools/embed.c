@@ -263,7 +263,7 @@ int tool_embed(int argc, char **argv) {
     if ((code = take_texts(&j)) < 0)
         code = tool_open_engine(&e, &engine);
     if (code < 0)
-        code = tool_open_model(engine, j.model_name, false, NULL, &j.model);
+        code = tool_open_model(engine, j.model_name, TOOL_WITH_TEXT, NULL, &j.model);
     if (code < 0) {
         j.n_embd = (size_t)weft_model_get_info(j.model).n_embd;
         j.options.normalize = j.normalize;

@@ -103,7 +103,7 @@ int tool_imatrix(int argc, char **argv) {
     weft_model *model = NULL;
     code = tool_open_engine(&o.engine, &engine);
     if (code < 0)
-        code = tool_open_model(engine, o.model, false, NULL, &model);
+        code = tool_open_model(engine, o.model, TOOL_WITH_TEXT, NULL, &model);
     if (code < 0)
         code = with_model(&o, model);
     weft_model_release(&model);

@@ -145,7 +145,7 @@ int tool_logits(int argc, char **argv) {
     weft_session *session = NULL;
     code = tool_open_engine(&e, &engine);
     if (code < 0)
-        code = tool_open_model(engine, name, true, NULL, &model);
+        code = tool_open_model(engine, name, TOOL_IDS_ONLY, NULL, &model);
     if (code < 0 && n + (size_t)greedy > INT32_MAX)
         code = tool_fail("--ids", "too many");
     if (code < 0) {

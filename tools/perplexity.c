@@ -281,7 +281,8 @@ int tool_perplexity(int argc, char **argv) {
     if (code < 0)
         code = tool_open_engine(&o.engine, &engine);
     if (code < 0)
-        code = tool_open_model(engine, o.model, o.reference != NULL, NULL, &model);
+        code = tool_open_model(engine, o.model, o.reference ? TOOL_IDS_ONLY : TOOL_WITH_TEXT, NULL,
+                               &model);
     if (code < 0 && !o.reference)
         code = read_text(weft_model_tokenizer(model), path, data, size, (size_t)o.length, &text);
     if (code < 0)

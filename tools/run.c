@@ -186,7 +186,7 @@ static int generate(const run_options *o, weft_sampler *sampler, weft_generate_o
 /* A session like that of the model, for a draft of its text. */
 static int open_draft(const run_options *o, weft_engine *engine, int32_t n_context,
                       weft_model **model, weft_session **session) {
-    int code = tool_open_model(engine, o->draft, false, o->pre, model);
+    int code = tool_open_model(engine, o->draft, TOOL_WITH_TEXT, o->pre, model);
     if (code >= 0)
         return code;
     weft_session_options options = weft_session_options_default();
@@ -284,7 +284,7 @@ int tool_run(int argc, char **argv) {
     weft_model *model = NULL;
     code = tool_open_engine(&o.engine, &engine);
     if (code < 0)
-        code = tool_open_model(engine, o.model, false, o.pre, &model);
+        code = tool_open_model(engine, o.model, TOOL_WITH_TEXT, o.pre, &model);
     if (code < 0)
         code = with_model(&o, engine, model, text, n_bytes);
     weft_model_release(&model);

@@ -108,9 +108,12 @@ int tool_open_engine(const tool_engine *options, weft_engine **out);
  * gives a line with the command that fetches it. *out is freed with free(). -1 or the exit code. */
 int tool_model_path(const char *path_or_name, char **out);
 
+/* Whether a model is opened with its tokeniser. */
+typedef enum tool_text { TOOL_WITH_TEXT, TOOL_IDS_ONLY, TOOL_TEXT_IF_ANY } tool_text;
+
 /* Opens a model (path or name; NULL: the default one) with progress on a terminal. */
-int tool_open_model(weft_engine *engine, const char *path_or_name, bool without_tokenizer,
-                    const char *pre, weft_model **out);
+int tool_open_model(weft_engine *engine, const char *path_or_name, tool_text text, const char *pre,
+                    weft_model **out);
 
 /* Adapters given as FILE[:SCALE], opened for `model` and put into the session. The list's strings
  * are changed. -1 or the exit code. */

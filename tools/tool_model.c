@@ -102,21 +102,26 @@ static bool show_progress(void *ctx, uint64_t done, uint64_t total) {
     return true;
 }
 
-int tool_open_model(weft_engine *engine, const char *path_or_name, bool without_tokenizer,
-                    const char *pre, weft_model **out) {
+int tool_open_model(weft_engine *engine, const char *path_or_name, tool_text text, const char *pre,
+                    weft_model **out) {
     char *path;
     int code = tool_model_path(path_or_name ? path_or_name : TOOL_DEFAULT_MODEL, &path);
     if (code >= 0)
         return code;
     progress p = {.shown = -1};
     weft_model_options options = weft_model_options_default();
-    options.without_tokenizer = without_tokenizer;
+    options.without_tokenizer = text == TOOL_IDS_ONLY;
     options.pre = pre;
+    options.mode = WEFT_LOAD_LAZY; /* somebody waits for the first token */
     if (isatty(STDERR_FILENO)) {
         options.progress = show_progress;
         options.progress_ctx = &p;
     }
     weft_status status = weft_model_open(engine, path, &options, out);
+    if (status && text == TOOL_TEXT_IF_ANY) {
+        options.without_tokenizer = true;
+        status = weft_model_open(engine, path, &options, out);
+    }
     if (p.shown >= 0)
         fputs("\r             \r", stderr);
     if (status)

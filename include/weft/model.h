@@ -20,7 +20,12 @@ typedef enum weft_load_mode {
     WEFT_LOAD_REPACK, /* panels made straight from the mapping: fastest to run, one resident copy */
     WEFT_LOAD_MAP,    /* the file's own layout, shared between processes; truncating the file while
                          it is mapped faults the process */
-    WEFT_LOAD_COPY    /* the file's own layout, read into memory */
+    WEFT_LOAD_COPY,   /* the file's own layout, read into memory */
+    /* As REPACK, but the panels are made behind the first token, which comes several times sooner:
+     * the first steps multiply by the mapped file, those after it pack a share each
+     * (weft_model_pack: all at once). Until then a step fails with WEFT_E_IO if the file was
+     * changed, and truncating it in the middle of a step faults the process. */
+    WEFT_LOAD_LAZY
 } weft_load_mode;
 
 /* `done` of `total` bytes; false stops the load with WEFT_E_CANCELLED. Called on the loading
@@ -43,6 +48,11 @@ WEFT_API weft_model_options weft_model_options_default(void);
  */
 WEFT_API weft_status weft_model_open(weft_engine *engine, const char *path,
                                      const weft_model_options *options, weft_model **out);
+/* Packs what WEFT_LOAD_LAZY left for later, as a server may before its first request; else, and
+ * when nothing is left, there is nothing to do. Sessions may run meanwhile. `progress` may be NULL.
+ * Errors: WEFT_E_IO (the file was changed), _MEMORY, _CANCELLED; what was packed stays so. */
+WEFT_API weft_status weft_model_pack(weft_model *model, weft_progress_fn progress,
+                                     void *progress_ctx);
 WEFT_API weft_model *weft_model_retain(weft_model *model);
 WEFT_API void weft_model_release(weft_model **model);
 

@@ -16,38 +16,71 @@ static weft_status open_failed(const char *path) {
     return weft_fail(status, "%s: cannot open: %s", path, strerror(errno));
 }
 
+static void note_change(const struct stat *info, weft_watched_file *watched) {
+    watched->size_bytes = info->st_size;
+    watched->seconds = info->st_mtim.tv_sec;
+    watched->nanoseconds = info->st_mtim.tv_nsec;
+}
+
+static weft_status map_file(const char *path, int fd, size_t size_bytes, weft_mapping *out) {
+    if (size_bytes == 0)
+        return WEFT_OK;
+    void *data = mmap(NULL, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (data == MAP_FAILED)
+        return weft_fail(WEFT_E_IO, "%s: cannot map %zu bytes: %s", path, size_bytes,
+                         strerror(errno));
+    *out = (weft_mapping){.data = data, .size_bytes = size_bytes};
+    return WEFT_OK;
+}
+
 weft_status weft_file_map(const char *path, weft_mapping *out) {
+    weft_watched_file file;
+    weft_status status = weft_file_map_watched(path, out, &file);
+    weft_file_unwatch(&file);
+    return status;
+}
+
+weft_status weft_file_map_watched(const char *path, weft_mapping *out, weft_watched_file *watched) {
     *out = (weft_mapping){0};
+    *watched = (weft_watched_file){.fd = -1};
     /* O_NONBLOCK: opening a FIFO must not wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return open_failed(path);
     struct stat info;
-    if (fstat(fd, &info) != 0) {
-        weft_status status = weft_fail(WEFT_E_IO, "%s: %s", path, strerror(errno));
-        close(fd);
-        return status;
-    }
-    if (!S_ISREG(info.st_mode)) {
-        close(fd);
-        return weft_fail(WEFT_E_IO, "%s: not a regular file", path);
-    }
-    if (info.st_size == 0) {
-        close(fd);
-        return WEFT_OK;
-    }
-    if ((uintmax_t)info.st_size > SIZE_MAX) {
-        close(fd);
-        return weft_fail(WEFT_E_OVERFLOW, "%s: too large to map", path);
-    }
-    void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    int error = errno;
-    close(fd);
-    if (data == MAP_FAILED)
-        return weft_fail(WEFT_E_IO, "%s: cannot map %lld bytes: %s", path, (long long)info.st_size,
-                         strerror(error));
-    *out = (weft_mapping){.data = data, .size_bytes = (size_t)info.st_size};
-    return WEFT_OK;
+    watched->fd = fd;
+    weft_status status = WEFT_OK;
+    if (fstat(fd, &info) != 0)
+        status = weft_fail(WEFT_E_IO, "%s: %s", path, strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        status = weft_fail(WEFT_E_IO, "%s: not a regular file", path);
+    else if ((uintmax_t)info.st_size > SIZE_MAX)
+        status = weft_fail(WEFT_E_OVERFLOW, "%s: too large to map", path);
+    else
+        status = map_file(path, fd, (size_t)info.st_size, out);
+    if (status)
+        weft_file_unwatch(watched);
+    else
+        note_change(&info, watched);
+    return status;
+}
+
+bool weft_file_unchanged(const weft_watched_file *watched) {
+    struct stat info;
+    weft_watched_file now = *watched;
+    if (watched->fd < 0)
+        return true;
+    if (fstat(watched->fd, &info) != 0)
+        return false;
+    note_change(&info, &now);
+    return now.size_bytes == watched->size_bytes && now.seconds == watched->seconds &&
+           now.nanoseconds == watched->nanoseconds;
+}
+
+void weft_file_unwatch(weft_watched_file *watched) {
+    if (watched->fd >= 0)
+        close(watched->fd);
+    watched->fd = -1;
 }
 
 void weft_file_unmap(weft_mapping *map) {

@@ -77,15 +77,22 @@ static void drop_pages(void *ctx, const weft_tensor *tensor) {
     weft_source_drop(ctx, tensor);
 }
 
+static bool unchanged(void *ctx) {
+    return weft_source_unchanged(ctx);
+}
+
 static weft_status make_network(weft_model *model, const char *path,
                                 const weft_model_options *options) {
-    bool pack = options->mode == WEFT_LOAD_REPACK;
+    bool lazy = options->mode == WEFT_LOAD_LAZY,
+         pack = lazy || options->mode == WEFT_LOAD_REPACK;
     weft_network_options network = {
         .hugging_face = model->source.format == WEFT_FORMAT_HF,
         .pack = pack,
+        .lazy = lazy,
         .progress = pack ? options->progress : NULL,
         .progress_ctx = options->progress_ctx,
         .packed = pack ? drop_pages : NULL,
+        .unchanged = unchanged,
         .packed_ctx = &model->source,
     };
     weft_status status = weft_network_create(model->engine, model->source.metadata,
@@ -137,7 +144,7 @@ weft_status weft_model_open(weft_engine *engine, const char *path,
         return status;
     weft_model_options defaults = weft_model_options_default();
     options = options ? options : &defaults;
-    if (options->mode < WEFT_LOAD_REPACK || options->mode > WEFT_LOAD_COPY)
+    if (options->mode < WEFT_LOAD_REPACK || options->mode > WEFT_LOAD_LAZY)
         return weft_fail(WEFT_E_ARGUMENT, "weft_model_open: unknown load mode %d",
                          (int)options->mode);
     weft_model *model = weft_alloc_zeroed(&engine->allocator, sizeof *model);
@@ -152,6 +159,13 @@ weft_status weft_model_open(weft_engine *engine, const char *path,
     }
     *out = model;
     return WEFT_OK;
+}
+
+weft_status weft_model_pack(weft_model *model, weft_progress_fn progress, void *progress_ctx) {
+    if (!model)
+        return weft_fail(WEFT_E_NULL, "weft_model_pack: model is required");
+    weft_status status = weft_engine_alive(model->engine);
+    return status ? status : weft_network_pack(model->network, progress, progress_ctx);
 }
 
 weft_model *weft_model_retain(weft_model *model) {

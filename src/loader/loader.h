@@ -40,6 +40,10 @@ void weft_source_close(weft_source *source);
  */
 void weft_source_drop(const weft_source *source, const weft_tensor *tensor);
 
+/* Whether no mapped file was written to or cut since it was opened, as far as its size and time of
+ * change tell. */
+bool weft_source_unchanged(const weft_source *source);
+
 /* File offset of a tensor's data in its file, for inspect; 0 if unknown. */
 uint64_t weft_source_offset(const weft_source *source, const weft_tensor *tensor);
 

@@ -13,6 +13,7 @@ typedef struct weft_shard {
     atomic_size_t n_refs;
     weft_allocator allocator;
     weft_mapping map;
+    weft_watched_file file;
 } weft_shard;
 
 /* Maps `path` and appends it to the source's shards; *out is borrowed from there. */

@@ -19,6 +19,7 @@ static void shard_release(void *ctx) {
         return;
     weft_allocator a = shard->allocator;
     weft_file_unmap(&shard->map);
+    weft_file_unwatch(&shard->file);
     weft_dealloc(&a, shard, sizeof *shard);
 }
 
@@ -40,7 +41,7 @@ weft_status weft_shard_open(weft_source *source, const char *path, weft_shard **
         return weft_fail(WEFT_E_MEMORY, "%s: out of memory", path);
     atomic_init(&shard->n_refs, 1);
     shard->allocator = *a;
-    weft_status status = weft_file_map(path, &shard->map);
+    weft_status status = weft_file_map_watched(path, &shard->map, &shard->file);
     if (status) {
         weft_dealloc(a, shard, sizeof *shard);
         return status;
@@ -278,6 +279,13 @@ void weft_source_drop(const weft_source *source, const weft_tensor *tensor) {
     const weft_shard *shard = shard_of(source, tensor, &begin);
     if (shard)
         weft_mapping_drop(&shard->map, begin, tensor->storage->size_bytes);
+}
+
+bool weft_source_unchanged(const weft_source *source) {
+    for (size_t i = 0; i < source->n_shards; i++)
+        if (!weft_file_unchanged(&source->shards[i]->file))
+            return false;
+    return true;
 }
 
 uint64_t weft_source_offset(const weft_source *source, const weft_tensor *tensor) {

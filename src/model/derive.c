@@ -8,6 +8,7 @@
 #include "base/detail.h"
 #include "base/floats.h"
 #include "model/exact.h"
+#include "model/unpacked.h"
 #include "tensor/impl.h"
 #include "tensor/kernels/panel.h"
 
@@ -218,19 +219,20 @@ static weft_status pack(const derivation *d, weft_dtype type, weft_tensor **out)
     return st;
 }
 
-weft_status weft_derive_panels(weft_binding *b, weft_tensor *stack, weft_tensor **out) {
+weft_status weft_derive_panels(weft_engine *engine, weft_tensor *stack, weft_tensor **out) {
     weft_scope *s = NULL;
-    int64_t n = weft_tensor_dim(stack, 0), step = rows_up(weft_tensor_dim(stack, 1));
+    int64_t n = weft_tensor_dim(stack, 0), rows = weft_tensor_dim(stack, 1);
+    int64_t step = n > 1 ? rows_up(rows) : rows;
     int64_t dims[2] = {n * step, weft_tensor_dim(stack, 2)};
     *out = NULL;
-    weft_status st = weft_scope_create(b->engine, WEFT_SCOPE_HEAP, &s);
+    weft_status st = weft_scope_create(engine, WEFT_SCOPE_HEAP, &s);
     if (!st)
-        st = weft_tensor_create_heap(&b->engine->allocator, weft_tensor_dtype(stack),
+        st = weft_tensor_create_heap(&engine->allocator, weft_tensor_dtype(stack),
                                      WEFT_LAYOUT_PANEL16, 2, dims, true, out);
     for (int64_t e = 0; !st && e < n; e++) {
         weft_tensor *matrix = weft_tensor_select(s, stack, 0, (size_t)e);
         if (!(st = failed(s)))
-            st = weft_tensor_pack_into(b->engine, matrix, *out, e * step);
+            st = weft_tensor_pack_into(engine, matrix, *out, e * step);
     }
     weft_scope_release(&s);
     if (st)
@@ -280,6 +282,22 @@ static weft_status choose_type(derivation *d, const weft_tensor *source) {
     return st;
 }
 
+/* The rule's part of the file as it lies there, where its panels can wait; else *out is NULL. */
+static weft_status leave(const derivation *d, weft_tensor *source, weft_tensor **out) {
+    weft_fusion fusion = d->rule->fusion;
+    bool view = fusion == WEFT_FUSED_NOT || fusion == WEFT_FUSED_ROWS || fusion == WEFT_FUSED_TURNS;
+    unsigned made = WEFT_RULE_HEADS | WEFT_RULE_TRANSPOSED;
+    *out = NULL;
+    if (!view || d->f8 || d->apart || d->rule->flags & made || !weft_can_wait(d->b, source))
+        return WEFT_OK;
+    weft_tensor *part = part_of(d->b->network, d->s, d->rule, d->layer, source);
+    weft_status st = failed(d->s);
+    if (st || (st = weft_unpacked_add(d->b, part)))
+        return st;
+    *out = weft_tensor_retain(part);
+    return WEFT_OK;
+}
+
 static weft_status make(derivation *d, const char *name, weft_tensor *source, weft_tensor **out) {
     const weft_network *n = d->b->network;
     weft_status st = choose_type(d, source);
@@ -290,7 +308,7 @@ static weft_status make(derivation *d, const char *name, weft_tensor *source, we
         weft_dtype_is_quantized(type))
         type = WEFT_F32;
     if (d->shape.matrix && d->b->options->pack && !(d->rule->flags & WEFT_RULE_LOOKUP))
-        return pack(d, type, out);
+        return (st = leave(d, source, out)) || *out ? st : pack(d, type, out);
     if (d->shape.matrix && d->apart)
         return stack(d, d->type, out);
     if (d->f8)

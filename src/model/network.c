@@ -154,6 +154,7 @@ void weft_network_destroy(weft_network **network) {
     weft_network *n = *network;
     weft_engine *engine = n->engine;
     *network = NULL;
+    weft_unpacked_destroy(n);
     weft_dealloc(&engine->allocator, n->layers,
                  weft_size_of((size_t)n->h.n_layer, sizeof *n->layers));
     weft_dealloc(&engine->allocator, n->frequencies, n->n_frequency_bytes);

@@ -14,13 +14,17 @@ typedef struct weft_network weft_network;
 typedef struct weft_network_options {
     bool hugging_face; /* metadata and tensor names as published there, else as in GGUF */
     bool pack;         /* linear weights are replaced in the map by panels, one tensor at a time */
+    bool lazy;         /* with pack: those that can wait stay as the file has them, and are packed
+                          behind the first token, or by weft_network_pack */
     bool check_only;   /* validate everything, pack and copy nothing; *out may be NULL */
     weft_progress_fn progress; /* bytes of weights; NULL: none */
     void *progress_ctx;
     /* Called before a packed tensor's source is released, so that its file pages can go. May be
      * NULL. */
     void (*packed)(void *ctx, const weft_tensor *source);
-    void *packed_ctx;
+    /* Whether the file is still what it was; asked before it is read later. May be NULL. */
+    bool (*unchanged)(void *ctx);
+    void *packed_ctx; /* of both */
 } weft_network_options;
 
 /* Recognises the architecture and validates metadata and weights whole: every key's type and range,
@@ -31,6 +35,10 @@ weft_status weft_network_create(weft_engine *engine, const weft_metadata *metada
                                 weft_weights *weights, const weft_network_options *options,
                                 weft_network **out);
 void weft_network_destroy(weft_network **network);
+
+/* Packs what was left for later; takes the engine's pass for a weight at a time. Sessions may run.
+ * Errors: WEFT_E_IO, _MEMORY, _CANCELLED (progress); what was done stays done. */
+weft_status weft_network_pack(const weft_network *network, weft_progress_fn progress, void *ctx);
 
 /* Everything but the weights themselves; strings borrowed from the network. */
 weft_model_info weft_network_info(const weft_network *network);

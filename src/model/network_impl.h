@@ -5,6 +5,8 @@
 #include "model/arch.h"
 #include "model/network.h"
 
+typedef struct weft_unpacked weft_unpacked; /* unpacked.c */
+
 struct weft_network {
     weft_engine *engine; /* a reference */
     const weft_arch *arch;
@@ -22,11 +24,14 @@ struct weft_network {
     char *name;        /* "general.name" or "_name_or_path"; "" if absent */
     size_t name_bytes; /* its NUL included */
     uint64_t n_parameters, weight_bytes;
-    uint64_t fingerprint; /* of hyper-parameters and some weights: which caches fit */
+    weft_unpacked *unpacked; /* weights to be packed later; NULL: none */
+    uint64_t fingerprint;    /* of hyper-parameters and some weights: which caches fit */
 };
 
 /* Fills n->frequencies; the layers' weights are bound. */
 weft_status weft_network_create_frequencies(weft_network *n, const weft_metadata *metadata);
+
+void weft_unpacked_destroy(weft_network *n);
 
 /* What binding needs at hand. */
 typedef struct weft_binding {

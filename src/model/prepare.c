@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "base/detail.h"
 #include "model/derive.h"
+#include "model/unpacked.h"
 #include "tensor/impl.h"
 
 /* A derived vector has a name of its own, so that a second network over the map finds it. */
@@ -64,6 +65,8 @@ static weft_status pack_matrix(weft_binding *b, const char *name, weft_tensor **
     weft_tensor *source = *field, *packed;
     if (source->layout == WEFT_LAYOUT_PANEL16)
         return WEFT_OK;
+    if (weft_can_wait(b, source))
+        return weft_unpacked_add(b, source);
     weft_status st = weft_tensor_pack(b->engine, source, &packed);
     if (st)
         return weft_fail_in(st, "%s", name);

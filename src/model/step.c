@@ -4,6 +4,7 @@
 #include "base/detail.h"
 #include "base/floats.h"
 #include "model/pass.h"
+#include "model/unpacked.h"
 #include "tensor/impl.h"
 #include "tensor/profile.h"
 
@@ -165,8 +166,11 @@ weft_status weft_forward(const weft_network *network, weft_cache *cache, weft_sc
     weft_engine_limit(network->engine, step->n);
     weft_timing timing = weft_timing_begin(network->engine, "step", NULL, 0);
     weft_fpenv saved = weft_fpenv_enter();
-    if (!(st = reserve(cache, step)) && !(st = prepare(&p, scope)))
+    if (!(st = weft_unpacked_step(network)) && !(st = reserve(cache, step)) &&
+        !(st = prepare(&p, scope)))
         st = weft_pass_run(&p, scope, cancel, out);
+    if (!st && p.wanted)
+        weft_unpacked_answered(network);
     if (st) {
         weft_cache_rollback(cache);
         *out = NULL;

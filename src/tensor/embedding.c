@@ -106,7 +106,8 @@ weft_tensor *weft_embedding(weft_scope *s, weft_tensor *table, weft_tensor *ids)
         return NULL;
     weft_op_reads(&op, (uint64_t)weft_tensor_numel(y) / weft_dtype_block(table->dtype) *
                            weft_dtype_block_bytes(table->dtype));
-    rows_job job = {.table = table, .ids = weft_tensor_data(ids), .y = weft_tensor_data(y)};
+    rows_job job = {
+        .table = weft_tensor_packed(table), .ids = weft_tensor_data(ids), .y = weft_tensor_data(y)};
     job.id_step = ids->strides[0] * (int64_t)sizeof(int32_t);
     size_t n = (size_t)ids->dims[0];
     bool done = ids_in_range(s, &job, n) && run_rows(s, name, &job, n);

@@ -331,11 +331,14 @@ weft_status weft_experts(weft_scope *s, weft_tensor *x, weft_tensor *chosen, int
              .n_expert = (size_t)n_expert,
              .x_per_pair = x->rank == 3};
     weft_tensor *y[MOST_STACKS];
+    weft_expert_stack packed[MOST_STACKS];
     for (size_t i = 0; i < n; i++) {
         int64_t dims[3] = {chosen->dims[0], chosen->dims[1], stacks[i].n_out};
+        packed[i] = stacks[i];
+        packed[i].stack = weft_tensor_packed(stacks[i].stack);
         if (stacks[i].bias)
             inputs[n_inputs++] = stacks[i].bias;
-        if (!check_stack(s, &j, &stacks[i]) || !(y[i] = weft_scope_new(s, name, WEFT_F32, 3, dims)))
+        if (!check_stack(s, &j, &packed[i]) || !(y[i] = weft_scope_new(s, name, WEFT_F32, 3, dims)))
             return weft_scope_status(s);
     }
     weft_op op;
@@ -344,7 +347,7 @@ weft_status weft_experts(weft_scope *s, weft_tensor *x, weft_tensor *chosen, int
     j.x = weft_tensor_data(x);
     j.chosen = weft_tensor_data(chosen);
     for (size_t i = 0; i < n; i++)
-        add_part(&j, &stacks[i], y[i], weft_scope_engine(s)->numbers == WEFT_NUMBERS_FLOAT);
+        add_part(&j, &packed[i], y[i], weft_scope_engine(s)->numbers == WEFT_NUMBERS_FLOAT);
     size_t n_rows = j.x_per_pair ? j.n_pair : (size_t)x->dims[0];
     if (j.n_pair == 0 || run(s, &j, n_rows))
         memcpy(out, y, n * sizeof *out);

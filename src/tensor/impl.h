@@ -58,6 +58,8 @@ struct weft_tensor {
     weft_arena *arena;        /* where the header lies, or NULL */
     bool embedded;            /* the header lies in its storage's block */
     atomic_size_t slot;       /* hint: its index among the owning scope's results */
+    /* A weight's panels, where they were made after the tensor; a reference. */
+    struct weft_tensor *_Atomic panels;
 };
 
 /* Address of the first element (block types: of its block). For all layers; hold the guard. */
@@ -93,6 +95,13 @@ weft_status weft_tensor_pack(weft_engine *engine, weft_tensor *weight, weft_tens
  * several weights of one type and width one after the other. */
 weft_status weft_tensor_pack_into(weft_engine *engine, weft_tensor *weight, weft_tensor *panels,
                                   int64_t first_row);
+
+/* Panels of `weight` (of a stack: rows of each matrix rounded up), which products and lookups use
+ * in its place from now on; takes the reference. Nobody else gives it any, others may be reading.
+ */
+void weft_tensor_take_panels(weft_tensor *weight, weft_tensor *panels);
+/* Those, or the weight itself where it has none. */
+weft_tensor *weft_tensor_packed(weft_tensor *weight);
 
 /* ---- For ops ---- */
 

@@ -13,7 +13,8 @@
 #define TILE_ROWS 64       /* the kernels take them a piece of their columns at a time */
 #define BF16_LEAST_ROWS 32 /* of a step, above every batch that decodes */
 #define BF16_TILE_ROWS 256 /* unpacking a panel pays for many rows only */
-#define CHUNK_BYTES ((size_t)512 * 1024) /* of panels that see a tile after one another */
+#define CHUNK_BYTES ((size_t)512 * 1024)      /* of panels that see a tile after one another */
+#define FILE_CHUNK_BYTES ((size_t)128 * 1024) /* the same of panels made of a file's rows */
 
 typedef struct part { /* one of the linears */
     const weft_tensor *weight;
@@ -40,7 +41,7 @@ typedef struct job {
     weft_activation act;
     float *gated; /* [n_rows, n_in] */
     size_t rows_a_group;
-    unsigned char *scratch; /* a thread: one panel and 16 rows */
+    unsigned char *scratch; /* a thread: a chunk of panels and 16 rows */
     size_t scratch_bytes, rows_at;
 } job;
 
@@ -116,24 +117,34 @@ static void run_tile(const job *j, const part *p, const unsigned char *panels, s
             y[r * p->n_out + c] += p->bias[(int64_t)(col + c) * p->bias_step];
 }
 
+/* Panels that are multiplied at a time; the kernels like two. */
+static size_t chunk_of(const part *p) {
+    size_t bytes = p->panels ? CHUNK_BYTES : FILE_CHUNK_BYTES, least = p->panels ? 1 : 2;
+    size_t n = p->panel_bytes > 0 ? bytes / p->panel_bytes : least;
+    return n < least ? least : n;
+}
+
+/* Panels as they lie, or packed from the file's rows. */
+static const unsigned char *panels_of(const job *j, const part *p, size_t first, size_t n,
+                                      unsigned char *scratch) {
+    if (p->panels != NULL)
+        return p->panels + first * p->panel_bytes;
+    for (size_t i = 0; i < n; i++) {
+        size_t row = (first + i) * PANEL, rows = p->n_out - row;
+        rows = rows < PANEL ? rows : PANEL;
+        weft_panel_pack(p->weight->dtype, weft_rows_at(p->weight, row, rows, scratch + j->rows_at),
+                        rows, j->n_in, scratch + i * p->panel_bytes);
+    }
+    return scratch;
+}
+
 static void run_part(const job *j, const part *p, size_t first, size_t n_panels, size_t row,
                      size_t n_rows, unsigned char *scratch) {
-    size_t step = p->panels != NULL ? n_panels : 1;
-    for (size_t at = first; at < first + n_panels; at += step) {
-        const unsigned char *panels = scratch;
-        if (p->panels != NULL) {
-            panels = p->panels + at * p->panel_bytes;
-        } else {
-            size_t rows = p->n_out - at * PANEL < PANEL ? p->n_out - at * PANEL : PANEL;
-            weft_panel_pack(p->weight->dtype,
-                            weft_rows_at(p->weight, at * PANEL, rows, scratch + j->rows_at), rows,
-                            j->n_in, scratch);
-        }
-        size_t rows_a_tile = p->bf16 ? BF16_TILE_ROWS : TILE_ROWS;
-        for (size_t r = row; r < row + n_rows; r += rows_a_tile) {
-            size_t n = row + n_rows - r < rows_a_tile ? row + n_rows - r : rows_a_tile;
-            run_tile(j, p, panels, at, step, r, n);
-        }
+    const unsigned char *panels = panels_of(j, p, first, n_panels, scratch);
+    size_t rows_a_tile = p->bf16 ? BF16_TILE_ROWS : TILE_ROWS;
+    for (size_t r = row; r < row + n_rows; r += rows_a_tile) {
+        size_t n = row + n_rows - r < rows_a_tile ? row + n_rows - r : rows_a_tile;
+        run_tile(j, p, panels, first, n_panels, r, n);
     }
 }
 
@@ -150,9 +161,7 @@ static void run_panels(void *ctx, size_t begin, size_t end, int thread) {
         const part *p = &j->parts[i];
         size_t n = p->first + p->n_panels - at;
         n = n < end - begin ? n : end - begin;
-        size_t chunk = p->panel_bytes > 0 ? CHUNK_BYTES / p->panel_bytes : n;
-        chunk = chunk > 0 ? chunk : 1;
-        n = n < chunk ? n : chunk;
+        n = n < chunk_of(p) ? n : chunk_of(p);
         size_t row = group * j->rows_a_group, rows = j->n_rows - row;
         rows = rows < j->rows_a_group ? rows : j->rows_a_group;
         run_part(j, p, at - p->first, n, row, rows, scratch);
@@ -242,7 +251,8 @@ static void add_part(job *j, const weft_tensor *w, const weft_tensor *bias, weft
     if (p->panels == NULL) {
         size_t rows = weft_rows_packed(w) ? 0 : PANEL * weft_row_bytes(w);
         rows = (rows + 63) / 64 * 64;
-        j->rows_at = p->panel_bytes > j->rows_at ? p->panel_bytes : j->rows_at;
+        size_t panels = chunk_of(p) * p->panel_bytes;
+        j->rows_at = panels > j->rows_at ? panels : j->rows_at;
         j->scratch_bytes = rows > j->scratch_bytes ? rows : j->scratch_bytes;
     }
 }
@@ -431,8 +441,8 @@ static bool linears(weft_scope *s, const call *c, weft_tensor **out) {
     for (int d = 0; d < x->rank - 1; d++)
         j.n_rows *= (size_t)x->dims[d];
     for (size_t i = 0; i < c->n; i++)
-        add_part(&j, c->weights[i], c->biases == NULL ? NULL : c->biases[i], out[i],
-                 weft_scope_engine(s));
+        add_part(&j, weft_tensor_packed(c->weights[i]), c->biases == NULL ? NULL : c->biases[i],
+                 out[i], weft_scope_engine(s));
     bool done = true;
     if (j.n_rows > 0 && j.n_panels > 0) {
         done = take_operands(s, &j, c);

@@ -55,6 +55,7 @@ static void init_header(weft_tensor *t, weft_storage *storage, weft_dtype dtype,
                        .embedded = true};
     atomic_init(&t->n_refs, 1);
     atomic_init(&t->slot, 0);
+    atomic_init(&t->panels, NULL);
     for (int i = 0; i < shape->rank; i++) {
         t->dims[i] = shape->dims[i];
         t->strides[i] = shape->strides[i];
@@ -120,6 +121,7 @@ weft_tensor *weft_tensor_alloc_view(const weft_allocator *a, weft_arena *arena,
                        .arena = arena};
     atomic_init(&v->n_refs, 1);
     atomic_init(&v->slot, 0);
+    atomic_init(&v->panels, NULL);
     for (int i = 0; i < t->rank; i++) {
         v->dims[i] = t->dims[i];
         v->strides[i] = t->strides[i];
@@ -150,6 +152,9 @@ void weft_tensor_drop(weft_tensor *t, weft_pool *pool) {
         return;
     weft_storage *storage = t->storage;
     weft_arena *storage_arena = storage->arena, *own = t->arena;
+    weft_tensor *panels = atomic_load_explicit(&t->panels, memory_order_relaxed);
+    if (panels)
+        weft_tensor_drop(panels, NULL);
     if (!t->embedded && !own) {
         weft_allocator a = t->allocator;
         weft_dealloc(&a, t, sizeof *t);

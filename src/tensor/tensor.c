@@ -110,6 +110,17 @@ void *weft_tensor_data(const weft_tensor *t) {
            offset / weft_dtype_block(t->dtype) * weft_dtype_block_bytes(t->dtype);
 }
 
+/* ---- Panels made later ---- */
+
+void weft_tensor_take_panels(weft_tensor *weight, weft_tensor *panels) {
+    atomic_store_explicit(&weight->panels, panels, memory_order_release);
+}
+
+weft_tensor *weft_tensor_packed(weft_tensor *weight) {
+    weft_tensor *panels = atomic_load_explicit(&weight->panels, memory_order_acquire);
+    return panels ? panels : weight;
+}
+
 /* ---- Outside of scopes ---- */
 
 weft_status weft_tensor_create_heap(const weft_allocator *a, weft_dtype dtype, weft_layout layout,

@@ -1,4 +1,4 @@
-/* Opening models: what is refused and how, the three load modes, progress, information, sharing. */
+/* Opening models: what is refused and how, the load modes, progress, information, sharing. */
 #include "fixture.h"
 
 static char path[64], path_q8[64];
@@ -74,6 +74,8 @@ static void test_load_modes_change_no_bit(void **state) {
         same_bits(packed, other, TINY_N_VOCAB);
         logits_of(files[i], WEFT_LOAD_COPY, other);
         same_bits(packed, other, TINY_N_VOCAB);
+        logits_of(files[i], WEFT_LOAD_LAZY, other);
+        same_bits(packed, other, TINY_N_VOCAB);
     }
 }
 
@@ -117,7 +119,7 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total) {
 
 static void test_progress(void **state) {
     (void)state;
-    for (weft_load_mode mode = WEFT_LOAD_REPACK; mode <= WEFT_LOAD_COPY; mode++) {
+    for (weft_load_mode mode = WEFT_LOAD_REPACK; mode <= WEFT_LOAD_LAZY; mode++) {
         if (mode == WEFT_LOAD_MAP)
             continue; /* nothing to wait for */
         seen p = {0};
