@@ -27,8 +27,8 @@ static const char help[] =
     "  --kernels        each kernel in every variant; FILTER: part of its name or type\n"
     "  --tensor         ops of the tensor core, on one thread and on all; FILTER: part of a name\n"
     "  --format FORMAT  table (default), markdown, csv, json, svg (a roofline)\n"
-    "  --limits         the machine's limits in every variant, and nothing else\n"
-    "  --no-limits      does not measure the machine's limits (a second, 256 MB)\n"
+    "  --limits         the machine's limits in every variant, alone; --start  loading and the\n"
+    "                   first token, alone; --no-limits  does not measure the limits (256 MB)\n"
     "  -t N             threads (default: physical cores); -tb N  of prompts; --pin  to CPUs\n"
     "  --cpu NAME       highest variant allowed\n"
     "  --reproducible   the same bits on every machine; --float: a checking path\n"
@@ -97,6 +97,10 @@ static int check_options(bench *b) {
     b->profile |= b->trace != NULL;
     if (b->only_limits && (b->no_limits || b->profile || b->kernels || b->hash))
         return tool_usage("bench", "--limits stands alone");
+    if (b->only_start && (b->only_limits || b->profile || b->kernels || b->hash || b->tensor))
+        return tool_usage("bench", "--start stands alone");
+    if (b->only_start && b->format != BENCH_TABLE && b->format != BENCH_JSON)
+        return tool_usage("bench", "--start is printed as a table or JSON");
     if (b->hash && (b->profile || b->kernels))
         return tool_usage("bench", "--hash goes with neither --profile nor --kernels");
     if (b->profile && b->kernels)
@@ -134,6 +138,7 @@ static int parse(int argc, char **argv, bench *b) {
         {0, "tensor", TOOL_FLAG, &b->tensor, 0, 0},
         {0, "hash", TOOL_FLAG, &b->hash, 0, 0},
         {0, "format", TOOL_STRING, &b->format_name, 0, 0},
+        {0, "start", TOOL_FLAG, &b->only_start, 0, 0},
         {0, "limits", TOOL_FLAG, &b->only_limits, 0, 0},
         {0, "no-limits", TOOL_FLAG, &b->no_limits, 0, 0},
     };
@@ -156,15 +161,10 @@ static int parse(int argc, char **argv, bench *b) {
 
 /* ---- Running ---- */
 
-int bench_open_model(const bench *b, weft_engine *engine, weft_model **out) {
-    if (!b->shape)
-        return tool_open_model(engine, b->model, true, NULL, out);
-    weft_status status = weft_model_synthetic(engine, b->shape, b->type, b->mixed, NULL, NULL, out);
-    return status ? tool_fail_status(b->shape, status) : -1;
-}
-
 static int with_model(bench *b, weft_engine *engine, weft_model *model) {
     b->info = weft_model_get_info(model);
+    if (b->only_start)
+        return -1;
     if (b->profile)
         return bench_run_profile(b, model, engine);
     if (!b->no_limits) {
@@ -198,8 +198,7 @@ int tool_bench(int argc, char **argv) {
         else if (b.kernels)
             code = bench_run_kernels(&b, engine);
         else
-            code = bench_open_model(&b, engine, &model);
-        b.load_s = bench_now() - start;
+            code = bench_start(&b, engine, start, &model);
     }
     if (code < 0)
         code = with_model(&b, engine, model);

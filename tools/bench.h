@@ -55,14 +55,15 @@ typedef struct bench {
     bench_format format;
     bench_list prompts, depths, batches;
     int32_t n_decode, n_runs, n_step;
-    bool no_limits, only_limits, profile, kernels, hash, tensor;
+    bool no_limits, only_limits, only_start, profile, kernels, hash, tensor;
     const char *argument; /* of --profile, --kernels or --tensor; NULL: none */
     const char *trace;    /* a file for the profile's single ops; NULL: none */
     /* results */
     const char *title; /* model or shape */
     const char *cpu;
     int threads;
-    double load_s, ttft_s;
+    double load_s, first_token_s, packed_s; /* since the start; packed_s 0: not waited for */
+    double ttft_s;                          /* of the first prompt, warm */
     unsigned long long rss_bytes;
     size_t cache_bytes;
     weft_model_info info;
@@ -84,7 +85,10 @@ int bench_run_kernels(bench *b, weft_engine *engine);
 int bench_run_tensor(bench *b, int n_threads);
 int bench_run_limits(bench *b, weft_engine *engine);
 int bench_run_hash(bench *b);
-/* The model of a file or a shape. */
+/* Opens the model, evaluates its first token and waits for all of the loading; `start` is when it
+ * all began. */
+int bench_start(bench *b, weft_engine *engine, double start, weft_model **out);
+/* The model of a file or a shape, loaded whole. */
 int bench_open_model(const bench *b, weft_engine *engine, weft_model **out);
 /* The median speed of the first prompt, ids [its length]. */
 weft_status bench_prompt_speed(const bench *b, weft_session *session, const int32_t *ids,

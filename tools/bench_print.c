@@ -26,6 +26,8 @@ static const bench_column columns[] = {
     {"bytes_per_token", NULL, 0},
     {"ops_per_token", NULL, 0},
     {"load_s", NULL, 0},
+    {"first_token_s", NULL, 0},
+    {"packed_s", NULL, 0},
     {"ttft_s", NULL, 0},
     {"rss_bytes", NULL, 0},
     {"read_one", NULL, 0},
@@ -57,6 +59,8 @@ static void fill_row(const bench *b, const bench_point *p, bench_cell row[N_COLU
         bench_number(p->bytes),
         bench_number(p->ops),
         bench_number(b->load_s),
+        bench_number(b->first_token_s),
+        bench_number(b->packed_s),
         bench_number(b->ttft_s),
         bench_number((double)b->rss_bytes),
         bench_number(l->cpu ? l->read_one : none),
@@ -95,9 +99,14 @@ static void print_heading(const bench *b) {
     printf("%s: %s, %.3g parameters, %.3g MB, %d threads, %d runs%s", b->title, b->cpu,
            (double)b->info.n_parameters, (double)b->info.weight_bytes / 1e6, b->threads, b->n_runs,
            end);
-    printf("load %.3f s, first token %.3f s, resident %.1f MB, cache %.1f MB%s", b->load_s,
-           b->ttft_s, (double)b->rss_bytes / 1e6, (double)b->cache_bytes / 1e6,
-           l->cpu ? end : "\n");
+    printf("load %.3f s, first token after %.3f s", b->load_s, b->first_token_s);
+    if (b->only_start) {
+        printf("\n");
+        return;
+    }
+    printf(", all in place after %.3f s%s", b->packed_s, end);
+    printf("prompt to first token %.3f s, resident %.1f MB, cache %.1f MB%s", b->ttft_s,
+           (double)b->rss_bytes / 1e6, (double)b->cache_bytes / 1e6, l->cpu ? end : "\n");
     if (l->cpu) {
         printf("limits of one thread / all: read %.1f / %.1f GB/s, f32 %.0f / %.0f GFLOPS, int8 "
                "%.0f / %.0f GOPS",
@@ -143,8 +152,9 @@ static void print_json(const bench *b) {
     tool_write_json_string(b->title, strlen(b->title));
     json_spread("prefill_tps", b, BENCH_PREFILL);
     json_spread("decode_tps", b, BENCH_DECODE);
-    printf(",\"load_s\":%.6f,\"ttft_s\":%.6f,\"rss_bytes\":%llu,\"cpu\":\"%s\",\"threads\":%d",
-           b->load_s, b->ttft_s, b->rss_bytes, b->cpu, b->threads);
+    printf(",\"load_s\":%.6f,\"first_token_s\":%.6f,\"packed_s\":%.6f,\"ttft_s\":%.6f", b->load_s,
+           b->first_token_s, b->packed_s, b->ttft_s);
+    printf(",\"rss_bytes\":%llu,\"cpu\":\"%s\",\"threads\":%d", b->rss_bytes, b->cpu, b->threads);
     printf(",\"n_prompt\":%d,\"n_decode\":%d,\"runs\":%d", b->prompts.values[0], b->n_decode,
            b->n_runs);
     printf(",\"n_parameters\":%llu,\"weight_bytes\":%llu,\"cache_bytes\":%zu",
@@ -171,6 +181,7 @@ void bench_print(const bench *b) {
     } else {
         if (b->format != BENCH_CSV)
             print_heading(b);
-        print_points(b);
+        if (!b->only_start)
+            print_points(b);
     }
 }

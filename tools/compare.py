@@ -84,9 +84,9 @@ class Weft:
                         "cache": result["cache_bytes"]}
 
     def first_token(self, model, threads):
-        """Seconds of a process that loads the model and evaluates one token."""
-        return run([self.path, "bench", "-m", model, "-t", str(threads), "-p", "1", "-n", "0", "-r",
-                    "1", "--no-limits", *self.options])[1]
+        """Seconds of a process that loads the model and evaluates one token, once, cold."""
+        return run([self.path, "bench", "-m", model, "-t", str(threads), "--start",
+                    *self.options])[1]
 
 
 class Peer:

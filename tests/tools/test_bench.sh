@@ -23,7 +23,8 @@ assert o['model'] == 'llama-test q4_0' and o['threads'] == 2 and o['cpu']
 assert o['n_prompt'] == 16 and o['n_decode'] == 4 and o['runs'] == 2
 for key in ('prefill_tps', 'decode_tps'):
     assert 0 < o[key]['min'] <= o[key]['median'] <= o[key]['max']
-assert o['load_s'] > 0 and o['ttft_s'] > 0 and o['rss_bytes'] > 1e6
+assert 0 < o['load_s'] < o['first_token_s'] <= o['packed_s']
+assert o['ttft_s'] > 0 and o['rss_bytes'] > 1e6
 assert o['limits']['read_all'] > 0 and o['limits']['int8_one'] > 0
 points = [(p['test'], p['n'], p['depth']) for p in o['points']]
 assert points == [('prefill', 16, 0), ('prefill', 32, 0), ('decode', 4, 0), ('decode', 4, 40),
@@ -64,6 +65,15 @@ assert o['weight_bytes'] == plain + rows * cols + norms, o['weight_bytes']"
 # A file, and its title.
 call 0 bench -m "$work/m.gguf" -p 8 -n 2 -r 1 --no-limits --format json
 parses file "assert json.loads(text)['model'].endswith('m.gguf')"
+
+# The start alone.
+call 0 bench -m "$work/m.gguf" --start --format json
+parses start "
+o = json.loads(text)
+assert 0 < o['load_s'] < o['first_token_s'] and o['packed_s'] == 0 and o['points'] == []"
+call 0 bench -m "$work/m.gguf" --start
+grep -q '^load .* first token after ' "$work/out" || fail "--start: $(cat "$work/out")"
+[ "$(wc -l <"$work/out")" = 2 ] || fail "--start prints more: $(cat "$work/out")"
 
 # Profiles, and the trace as Perfetto wants it.
 call 0 bench --shape llama-test --profile "$work/trace.json" -p 16 -n 4 -r 2 --format json
@@ -162,6 +172,7 @@ says no-such-kernel
 for bad in "--format xml" "--shape llama-9t" "--shape llama-test --type q9" "--type q4_0" \
     "-m x --shape llama-test" "-p 0" "-p 1,,2" "-p 1,x" "--depth -1" "--batch 0" "--batch 513" \
     "extra" "--profile --kernels" "--hash --profile" "--trace x --kernels" "--limits --no-limits" \
+    "--start --limits" "--start --hash" "--start --format svg" \
     "--kernels a b" "--kernels --format svg" "-r 0" \
     "-p 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"; do
     # shellcheck disable=SC2086
