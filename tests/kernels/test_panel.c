@@ -1,6 +1,17 @@
 /* Panels hold exactly the file's values: every row read back equals the dequantised one, rows that
  * pad the last panel are zeros, and sizes are the file's but for the stated surplus. */
 #include "kernels_test.h"
+#include "tensor/kernels/pack_words.h"
+
+/* The variant for any CPU gives the bytes of the one that was chosen. */
+static void check_words(weft_dtype dtype, const uint8_t *rows, size_t n_cols, const uint8_t *want) {
+    size_t bytes = weft_panel_bytes(dtype, n_cols);
+    uint8_t *panel = test_alloc(bytes);
+    memset(panel, 0, bytes);
+    if (weft_pack_words_scalar(dtype, rows, n_cols, panel))
+        assert_memory_equal(panel, want, bytes);
+    free(panel);
+}
 
 static void check(weft_dtype dtype, row_kind kind, size_t n_rows, size_t n_cols) {
     size_t line = row_bytes(dtype, n_cols), bytes = weft_panel_bytes(dtype, n_cols);
@@ -12,6 +23,8 @@ static void check(weft_dtype dtype, row_kind kind, size_t n_rows, size_t n_cols)
     weft_panel_pack(dtype, rows, n_rows, n_cols, panel);
     for (size_t i = 0; i < 64; i++)
         assert_int_equal(panel[bytes + i], 0xee);
+    if (n_rows == 16)
+        check_words(dtype, rows, n_cols, panel);
     for (size_t r = 0; r < 16; r++) {
         memset(want, 0, 4 * n_cols);
         if (r < n_rows)
