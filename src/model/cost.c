@@ -25,9 +25,9 @@ static void add_tensors(const weft_hparams *h, const void *base, const weft_tens
     for (size_t i = 0; i < n_rules; i++) {
         weft_tensor *const *field =
             (weft_tensor *const *)(const void *)((const char *)base + rules[i].field);
-        const weft_tensor *t = *field;
-        if (!t || counted_before(rules, i))
+        if (!*field || counted_before(rules, i))
             continue;
+        const weft_tensor *t = weft_tensor_packed(*field);
         if (rules[i].flags & WEFT_RULE_GATHER) { /* one row of it */
             cost->weight_bytes += bytes_of(t) / (uint64_t)(t->dims[0] > 0 ? t->dims[0] : 1);
             continue;
