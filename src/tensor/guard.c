@@ -5,8 +5,9 @@
 /* Guards with at least one lock that the calling thread holds: 0 or 1. */
 static _Thread_local int n_holding;
 
-/* Puts the storage into g->held, kept in ascending order of id; `exclusive` follows along. */
-static void insert(weft_guard *g, bool *exclusive, weft_storage *storage, bool write) {
+/* Puts the storage into g->held, kept in ascending order of id. */
+static void insert(weft_guard *g, weft_storage *storage, bool write) {
+    bool *exclusive = g->exclusive;
     int at = g->n;
     for (int i = 0; i < g->n; i++) {
         if (g->held[i] == storage) {
@@ -26,7 +27,6 @@ static void insert(weft_guard *g, bool *exclusive, weft_storage *storage, bool w
 
 weft_status weft_guard_lock(weft_guard *g, weft_tensor *const *tensors, size_t n,
                             unsigned write_mask) {
-    bool exclusive[16];
     g->n = 0;
     if (n > 16)
         return weft_fail(WEFT_E_ARGUMENT, "a guard takes 16 tensors, not %zu", n);
@@ -34,7 +34,7 @@ weft_status weft_guard_lock(weft_guard *g, weft_tensor *const *tensors, size_t n
         bool write = (write_mask >> i) & 1u;
         weft_storage *storage = tensors[i]->storage;
         if (!storage->immutable) {
-            insert(g, exclusive, storage, write);
+            insert(g, storage, write);
         } else if (write) {
             g->n = 0;
             return weft_fail(WEFT_E_IMMUTABLE, "tensor %zu of %zu cannot be written to", i + 1, n);
@@ -48,14 +48,10 @@ weft_status weft_guard_lock(weft_guard *g, weft_tensor *const *tensors, size_t n
                                            "mapping");
     }
     for (int i = 0; i < g->n; i++) {
-        int error = exclusive[i] ? pthread_rwlock_wrlock(&g->held[i]->lock)
-                                 : pthread_rwlock_rdlock(&g->held[i]->lock);
-        if (error) { /* too many readers, or a lock of a thread that a fork left behind */
-            while (i-- > 0)
-                pthread_rwlock_unlock(&g->held[i]->lock);
-            g->n = 0;
-            return weft_fail(WEFT_E_BUSY, "a storage cannot be locked (error %d)", error);
-        }
+        if (g->exclusive[i])
+            weft_rwlock_write(&g->held[i]->lock);
+        else
+            weft_rwlock_read(&g->held[i]->lock);
     }
     n_holding++;
     return WEFT_OK;
@@ -64,8 +60,12 @@ weft_status weft_guard_lock(weft_guard *g, weft_tensor *const *tensors, size_t n
 void weft_guard_unlock(weft_guard *g) {
     if (g->n == 0)
         return;
-    for (int i = g->n; i-- > 0;)
-        pthread_rwlock_unlock(&g->held[i]->lock);
+    for (int i = g->n; i-- > 0;) {
+        if (g->exclusive[i])
+            weft_rwlock_unlock_write(&g->held[i]->lock);
+        else
+            weft_rwlock_unlock_read(&g->held[i]->lock);
+    }
     g->n = 0;
     n_holding--;
 }

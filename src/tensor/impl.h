@@ -3,11 +3,11 @@
 #ifndef WEFT_TENSOR_IMPL_H
 #define WEFT_TENSOR_IMPL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include "base/alloc.h"
 #include "base/detail.h"
 #include "base/engine_impl.h"
+#include "base/rwlock.h"
 #include "tensor/kernels/table.h"
 #include <weft/ops.h>
 #include <weft/tensor.h>
@@ -34,7 +34,7 @@ typedef struct weft_storage {
     weft_owner owner;
     bool immutable;
     atomic_uint_fast64_t version; /* in-place writes so far */
-    pthread_rwlock_t lock;        /* unused when immutable */
+    weft_rwlock lock;             /* unused when immutable */
     weft_allocator allocator;
     weft_arena *arena;
     void (*on_release)(void *ctx);
@@ -137,6 +137,7 @@ const char *weft_dims_text(int rank, const int64_t *dims, char *buf, size_t room
  * callback or while this thread holds a mapping. Fails without holding anything. */
 typedef struct weft_guard {
     weft_storage *held[16];
+    bool exclusive[16];
     int n;
 } weft_guard;
 weft_status weft_guard_lock(weft_guard *g, weft_tensor *const *tensors, size_t n,

@@ -9,8 +9,10 @@ static weft_status status_of(const weft_scope *s) {
     return s ? s->status : WEFT_E_NULL;
 }
 
+/* Under the lock for writing, so that nobody else counts. */
 static void count_write(weft_storage *storage) {
-    atomic_fetch_add_explicit(&storage->version, 1, memory_order_release);
+    uint64_t version = atomic_load_explicit(&storage->version, memory_order_relaxed);
+    atomic_store_explicit(&storage->version, version + 1, memory_order_release);
 }
 
 /* Takes the guard with exclusive access to the first tensor. */
@@ -86,6 +88,34 @@ static bool slice_check(weft_scope *s, const weft_tensor *dst, const weft_tensor
     return true;
 }
 
+/* Whether there was anything to copy. In items (elements or blocks) dst is [outer, room], src
+ * [outer, length], and `skip` items of a row come before. */
+static bool copy_slice(weft_scope *s, weft_tensor *dst, weft_tensor *src, int axis, size_t start) {
+    size_t block = weft_dtype_block(dst->dtype), item = weft_dtype_block_bytes(dst->dtype);
+    int64_t outer = 1, inner = 1;
+    for (int i = 0; i < axis; i++)
+        outer *= dst->dims[i];
+    for (int i = axis + 1; i < dst->rank; i++)
+        inner *= dst->dims[i];
+    int64_t length = src->dims[axis] * inner, room = dst->dims[axis] * inner;
+    size_t skip = start * (size_t)inner;
+    if (block > 1) { /* rows are whole blocks, `start` as well */
+        length /= (int64_t)block;
+        room /= (int64_t)block;
+        skip /= block;
+    }
+    if (outer == 0 || length == 0)
+        return false;
+    unsigned char *first = (unsigned char *)weft_tensor_data(dst) + skip * item;
+    size_t run_bytes = (size_t)length * item;
+    if (outer == 1 && run_bytes <= (size_t)64 << 10)
+        memcpy(first, weft_tensor_data(src), run_bytes);
+    else
+        weft_copy_strided(s, item, 2, (int64_t[]){outer, length}, weft_tensor_data(src),
+                          (int64_t[]){length, 1}, first, (int64_t[]){room, 1});
+    return true;
+}
+
 weft_status weft_slice_set(weft_scope *s, weft_tensor *dst, weft_tensor *src, int axis,
                            size_t start) {
     weft_tensor *tensors[] = {dst, src};
@@ -94,27 +124,8 @@ weft_status weft_slice_set(weft_scope *s, weft_tensor *dst, weft_tensor *src, in
         !lock_for_write(s, "slice_set", &guard, tensors, 2))
         return status_of(s);
     weft_timing timing = weft_timing_begin(weft_scope_engine(s), "slice_set", &src, 1);
-    /* In items, dst is [outer, room], src [outer, length], and `skip` items come before. */
-    weft_items to = weft_items_of(dst), from = weft_items_of(src);
-    int64_t outer = 1, inner = 1;
-    for (int i = 0; i < axis; i++)
-        outer *= to.dims[i];
-    for (int i = axis + 1; i < to.rank; i++)
-        inner *= to.dims[i];
-    int64_t length = from.dims[axis] * inner, room = to.dims[axis] * inner;
-    size_t block = axis == to.rank - 1 ? weft_dtype_block(dst->dtype) : 1;
-    size_t skip = start / block * (size_t)inner;
-    if (outer > 0 && length > 0) {
-        unsigned char *first = (unsigned char *)weft_tensor_data(dst) + skip * to.item_bytes;
-        size_t run_bytes = (size_t)length * to.item_bytes;
-        if (outer == 1 && run_bytes <= (size_t)64 << 10)
-            memcpy(first, weft_tensor_data(src), run_bytes);
-        else
-            weft_copy_strided(s, to.item_bytes, 2, (int64_t[]){outer, length},
-                              weft_tensor_data(src), (int64_t[]){length, 1}, first,
-                              (int64_t[]){room, 1});
+    if (copy_slice(s, dst, src, axis, start))
         count_write(dst->storage);
-    }
     weft_timing_end(&timing);
     weft_guard_unlock(&guard);
     return WEFT_OK;

@@ -1,7 +1,22 @@
-/* The pool: big blocks that died in a heap scope wait here for its next results, because touching
- * fresh pages costs more than most ops. Bounded in number and in age. */
+/* The pool: blocks that died in a heap scope wait here for its next results. Touching the fresh
+ * pages of big ones costs more than most ops, so they are bounded in number and in age; an
+ * allocation costs more than an op of a few elements, so small ones are kept up to a total. */
 #include <string.h>
 #include "tensor/storage.h"
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else /* kept blocks are no memory to the address sanitizer */
+#define ASAN_POISON_MEMORY_REGION(memory, size) ((void)(memory), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(memory, size) ((void)(memory), (void)(size))
+#endif
+
+#define SMALL_TOTAL ((size_t)1 << 20) /* bytes of small blocks kept */
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -68,7 +83,53 @@ void weft_pool_age(weft_pool *pool) {
             free_at(pool, i);
 }
 
+static void clear_small(weft_pool *pool) {
+    for (size_t list = 0; pool->small_bytes > 0 && list < WEFT_POOL_LISTS; list++) {
+        size_t size_bytes = list * WEFT_CACHE_LINE;
+        while (pool->small[list]) {
+            void *memory = pool->small[list];
+            ASAN_UNPOISON_MEMORY_REGION(memory, size_bytes);
+            memcpy(&pool->small[list], memory, sizeof memory);
+            pool->small_bytes -= size_bytes;
+            weft_dealloc(&pool->allocator, memory, size_bytes);
+        }
+    }
+}
+
 void weft_pool_clear(weft_pool *pool) {
     while (pool->n > 0)
         free_at(pool, pool->n - 1);
+    clear_small(pool);
+}
+
+/* ---- Small blocks ---- */
+
+void *weft_pool_take_small(weft_pool *pool, const weft_allocator *a, size_t size_bytes,
+                           size_t *got) {
+    size_t list = size_bytes / WEFT_CACHE_LINE + (size_bytes % WEFT_CACHE_LINE != 0);
+    if (!weft_mul_size(list, WEFT_CACHE_LINE, got))
+        return NULL;
+    if (!pool || list >= WEFT_POOL_LISTS || !pool->small[list] ||
+        !weft_allocator_equal(&pool->allocator, a))
+        return weft_alloc(a, *got);
+    void *memory = pool->small[list];
+    ASAN_UNPOISON_MEMORY_REGION(memory, *got);
+    memcpy(&pool->small[list], memory, sizeof memory);
+    pool->small_bytes -= *got;
+    return memory;
+}
+
+void weft_pool_give_small(weft_pool *pool, const weft_allocator *a, void *memory,
+                          size_t size_bytes) {
+    size_t list = size_bytes / WEFT_CACHE_LINE;
+    if (!pool || list >= WEFT_POOL_LISTS || !weft_allocator_equal(&pool->allocator, a)) {
+        weft_dealloc(a, memory, size_bytes);
+        return;
+    }
+    if (pool->small_bytes + size_bytes > SMALL_TOTAL)
+        clear_small(pool); /* of sizes that are not asked for any more, perhaps */
+    memcpy(memory, &pool->small[list], sizeof memory);
+    pool->small[list] = memory;
+    pool->small_bytes += size_bytes;
+    ASAN_POISON_MEMORY_REGION(memory, size_bytes);
 }

@@ -287,7 +287,8 @@ weft_tensor *weft_scope_new(weft_scope *s, const char *op, weft_dtype dtype, int
 }
 
 weft_tensor *weft_scope_view(weft_scope *s, const char *op, weft_tensor *t) {
-    return weft_scope_take(s, op, weft_tensor_alloc_view(&s->engine->allocator, s->arena, t));
+    return weft_scope_take(s, op,
+                           weft_tensor_alloc_view(&s->engine->allocator, pool_of(s), s->arena, t));
 }
 
 void *weft_scope_scratch(weft_scope *s, const char *op, size_t size_bytes) {

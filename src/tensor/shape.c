@@ -2,6 +2,7 @@
 #include "tensor/shape.h"
 
 #include <stdio.h>
+#include <string.h>
 #include "tensor/kernels/panel.h"
 
 static weft_status check_extents(int rank, const int64_t *dims) {
@@ -40,7 +41,7 @@ static weft_status measure(weft_dtype dtype, weft_layout layout, weft_shape *sha
         if (!weft_mul_size(n_panels, panel, &bytes))
             goto overflow;
     } else {
-        size_t n_blocks = (size_t)n / block + ((size_t)n % block != 0);
+        size_t n_blocks = block == 1 ? (size_t)n : (size_t)n / block + ((size_t)n % block != 0);
         if (!weft_mul_size(n_blocks, weft_dtype_block_bytes(dtype), &bytes))
             goto overflow;
     }
@@ -63,6 +64,14 @@ static void set_row_major(weft_shape *shape) {
     }
 }
 
+/* Dims and strides beyond the rank are zeros. */
+static void begin_shape(weft_shape *shape, int rank, int64_t offset) {
+    shape->rank = rank;
+    shape->offset = offset;
+    memset(shape->dims, 0, sizeof shape->dims);
+    memset(shape->strides, 0, sizeof shape->strides);
+}
+
 weft_status weft_shape_contiguous(weft_dtype dtype, weft_layout layout, int rank,
                                   const int64_t *dims, weft_shape *out) {
     char text[256];
@@ -71,7 +80,7 @@ weft_status weft_shape_contiguous(weft_dtype dtype, weft_layout layout, int rank
         return status;
     if ((unsigned)dtype >= WEFT_DTYPE_COUNT)
         return weft_fail(WEFT_E_DTYPE, "there is no data type %d", (int)dtype);
-    *out = (weft_shape){.rank = rank};
+    begin_shape(out, rank, 0);
     for (int i = 0; i < rank; i++)
         out->dims[i] = dims[i];
     if (layout == WEFT_LAYOUT_PANEL16 && rank != 2)
@@ -138,7 +147,7 @@ weft_status weft_shape_view(const weft_tensor *t, int rank, const int64_t *dims,
     weft_status status = check_extents(rank, dims);
     if (status)
         return status;
-    *out = (weft_shape){.rank = rank, .offset = offset};
+    begin_shape(out, rank, offset);
     for (int i = 0; i < rank; i++) {
         out->dims[i] = dims[i];
         out->strides[i] = strides[i];

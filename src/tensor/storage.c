@@ -2,6 +2,8 @@
  * data) and when they die. */
 #include "tensor/storage.h"
 
+#include <string.h>
+
 #define HUGE_PAGE ((size_t)2 << 20)
 
 /* A storage with the header that was made with it. The header's memory lives as long as the
@@ -11,55 +13,71 @@ typedef struct block {
     weft_tensor tensor;
 } block;
 
-#define BLOCK_BYTES ((sizeof(block) + WEFT_CACHE_LINE - 1) / WEFT_CACHE_LINE * WEFT_CACHE_LINE)
+#define WHOLE_LINES(n) (((n) + WEFT_CACHE_LINE - 1) / WEFT_CACHE_LINE * WEFT_CACHE_LINE)
+#define BLOCK_BYTES WHOLE_LINES(sizeof(block))
+#define HEADER_BYTES WHOLE_LINES(sizeof(weft_tensor)) /* of a view */
+_Static_assert((BLOCK_BYTES + WEFT_POOL_MIN_BYTES) / WEFT_CACHE_LINE < WEFT_POOL_LISTS,
+               "the pool has lists for all small blocks");
 
-/* Ids of tensors and storages come from one counter; 0 is no id. */
+#define ID_BATCH 64
+
+/* Ids of tensors and storages come from one counter, from which each thread takes many at a time; 0
+ * is no id. */
 static uint64_t next_id(void) {
     static atomic_uint_fast64_t counter = 1;
-    return atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
+    static _Thread_local uint64_t next, end;
+    if (next == end) {
+        next = atomic_fetch_add_explicit(&counter, ID_BATCH, memory_order_relaxed);
+        end = next + ID_BATCH;
+    }
+    return next++;
 }
 
 bool weft_allocator_equal(const weft_allocator *a, const weft_allocator *b) {
     return a->alloc == b->alloc && a->release == b->release && a->ctx == b->ctx;
 }
 
-static void init_lock(pthread_rwlock_t *lock) {
-#ifdef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
-    /* Readers must not starve a writer. Safe here: no thread takes the same lock twice. */
-    *lock = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-#else
-    pthread_rwlock_init(lock, NULL); /* cannot fail with default attributes on Linux */
-#endif
-}
-
-static void init_storage(weft_storage *storage, const weft_allocator *a, weft_arena *arena,
-                         size_t size_bytes) {
-    *storage = (weft_storage){.id = next_id(),
-                              .size_bytes = size_bytes,
-                              .owner = arena ? WEFT_OWNER_ARENA : WEFT_OWNER_HEAP,
-                              .allocator = *a,
-                              .arena = arena};
-    atomic_init(&storage->n_refs, 1);
-    atomic_init(&storage->version, 0);
-    init_lock(&storage->lock);
-}
-
+/* A header with one reference; its rank, dims, strides and offset are set. Field by field: an
+ * initialiser of the whole costs more than an op of a few elements has to spare. */
 static void init_header(weft_tensor *t, weft_storage *storage, weft_dtype dtype, weft_layout layout,
-                        const weft_shape *shape) {
-    *t = (weft_tensor){.id = next_id(),
-                       .dtype = dtype,
-                       .layout = layout,
-                       .rank = shape->rank,
-                       .storage = storage,
-                       .arena = storage->arena,
-                       .embedded = true};
+                        const weft_allocator *a, weft_arena *arena, bool embedded) {
+    t->id = next_id();
+    t->dtype = dtype;
+    t->layout = layout;
+    t->is_var = false;
+    t->storage = storage;
+    t->allocator = *a;
+    t->arena = arena;
+    t->embedded = embedded;
     atomic_init(&t->n_refs, 1);
     atomic_init(&t->slot, 0);
     atomic_init(&t->panels, NULL);
-    for (int i = 0; i < shape->rank; i++) {
-        t->dims[i] = shape->dims[i];
-        t->strides[i] = shape->strides[i];
-    }
+}
+
+/* A storage and its first header, both with one reference. */
+static weft_tensor *init_block(block *b, const weft_allocator *a, weft_arena *arena,
+                               size_t size_bytes, weft_dtype dtype, weft_layout layout,
+                               const weft_shape *shape) {
+    weft_tensor *t = &b->tensor;
+    weft_storage *storage = &b->storage;
+    storage->id = next_id();
+    storage->size_bytes = size_bytes;
+    storage->owner = arena ? WEFT_OWNER_ARENA : WEFT_OWNER_HEAP;
+    storage->immutable = false;
+    storage->allocator = *a;
+    storage->arena = arena;
+    storage->on_release = NULL;
+    storage->release_ctx = NULL;
+    storage->data_bytes = 0;
+    atomic_init(&storage->n_refs, 1);
+    atomic_init(&storage->version, 0);
+    atomic_init(&storage->lock.state, 0);
+    t->rank = shape->rank;
+    t->offset = 0;
+    memcpy(t->dims, shape->dims, sizeof t->dims);
+    memcpy(t->strides, shape->strides, sizeof t->strides);
+    init_header(t, storage, dtype, layout, a, arena, true);
+    return t;
 }
 
 weft_tensor *weft_tensor_alloc(const weft_allocator *a, weft_pool *pool, weft_arena *arena,
@@ -69,7 +87,8 @@ weft_tensor *weft_tensor_alloc(const weft_allocator *a, weft_pool *pool, weft_ar
     size_t block_bytes;
     if (!weft_add_size(BLOCK_BYTES, apart ? 0 : data_bytes, &block_bytes))
         return NULL;
-    block *b = arena ? weft_arena_alloc(arena, block_bytes) : weft_alloc(a, block_bytes);
+    block *b = arena ? weft_arena_alloc(arena, block_bytes)
+                     : weft_pool_take_small(pool, a, block_bytes, &block_bytes);
     if (!b)
         return NULL;
     unsigned char *data = (unsigned char *)b + BLOCK_BYTES;
@@ -82,16 +101,15 @@ weft_tensor *weft_tensor_alloc(const weft_allocator *a, weft_pool *pool, weft_ar
                 weft_advise_huge(data, data_bytes);
         }
         if (!data) {
-            weft_dealloc(a, b, block_bytes);
+            weft_pool_give_small(pool, a, b, block_bytes);
             return NULL;
         }
     }
-    init_storage(&b->storage, a, arena, data_bytes);
+    weft_tensor *t = init_block(b, a, arena, data_bytes, dtype, layout, shape);
     b->storage.data = data;
     b->storage.block_bytes = arena ? 0 : block_bytes;
     b->storage.data_bytes = apart ? got : 0;
-    init_header(&b->tensor, &b->storage, dtype, layout, shape);
-    return &b->tensor;
+    return t;
 }
 
 weft_tensor *weft_tensor_alloc_foreign(const weft_allocator *a, weft_arena *arena, weft_dtype dtype,
@@ -99,33 +117,24 @@ weft_tensor *weft_tensor_alloc_foreign(const weft_allocator *a, weft_arena *aren
     block *b = arena ? weft_arena_alloc(arena, BLOCK_BYTES) : weft_alloc(a, BLOCK_BYTES);
     if (!b)
         return NULL;
-    init_storage(&b->storage, a, arena, size_bytes);
+    weft_tensor *t = init_block(b, a, arena, size_bytes, dtype, WEFT_LAYOUT_STRIDED, shape);
     b->storage.block_bytes = arena ? 0 : BLOCK_BYTES;
-    init_header(&b->tensor, &b->storage, dtype, WEFT_LAYOUT_STRIDED, shape);
-    return &b->tensor;
+    return t;
 }
 
-weft_tensor *weft_tensor_alloc_view(const weft_allocator *a, weft_arena *arena,
+weft_tensor *weft_tensor_alloc_view(const weft_allocator *a, weft_pool *pool, weft_arena *arena,
                                     const weft_tensor *t) {
-    weft_tensor *v = arena ? weft_arena_alloc(arena, sizeof *v) : weft_alloc(a, sizeof *v);
+    size_t got;
+    weft_tensor *v = arena ? weft_arena_alloc(arena, HEADER_BYTES)
+                           : weft_pool_take_small(pool, a, HEADER_BYTES, &got);
     if (!v)
         return NULL;
     weft_storage *storage = t->storage;
-    *v = (weft_tensor){.id = next_id(),
-                       .dtype = t->dtype,
-                       .layout = t->layout,
-                       .rank = t->rank,
-                       .offset = t->offset,
-                       .storage = storage,
-                       .allocator = *a,
-                       .arena = arena};
-    atomic_init(&v->n_refs, 1);
-    atomic_init(&v->slot, 0);
-    atomic_init(&v->panels, NULL);
-    for (int i = 0; i < t->rank; i++) {
-        v->dims[i] = t->dims[i];
-        v->strides[i] = t->strides[i];
-    }
+    v->rank = t->rank;
+    v->offset = t->offset;
+    memcpy(v->dims, t->dims, sizeof v->dims);
+    memcpy(v->strides, t->strides, sizeof v->strides);
+    init_header(v, storage, t->dtype, t->layout, a, arena, false);
     atomic_fetch_add_explicit(&storage->n_refs, 1, memory_order_relaxed);
     if (storage->arena && storage->arena != arena)
         weft_arena_ref(storage->arena);
@@ -133,7 +142,6 @@ weft_tensor *weft_tensor_alloc_view(const weft_allocator *a, weft_arena *arena,
 }
 
 static void destroy_storage(weft_storage *storage, weft_pool *pool) {
-    pthread_rwlock_destroy(&storage->lock);
     if (storage->owner == WEFT_OWNER_CUSTOM)
         storage->on_release(storage->release_ctx);
     weft_allocator a = storage->allocator;
@@ -144,11 +152,17 @@ static void destroy_storage(weft_storage *storage, weft_pool *pool) {
             weft_dealloc(&a, storage->data, storage->data_bytes);
     }
     if (storage->block_bytes > 0)
-        weft_dealloc(&a, storage, storage->block_bytes);
+        weft_pool_give_small(pool, &a, storage, storage->block_bytes);
+}
+
+/* Drops a reference; true when it was the last. Who holds the only one needs no atomic step. */
+static bool drop_ref(atomic_size_t *n_refs) {
+    return atomic_load_explicit(n_refs, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(n_refs, 1, memory_order_acq_rel) == 1;
 }
 
 void weft_tensor_drop(weft_tensor *t, weft_pool *pool) {
-    if (atomic_fetch_sub_explicit(&t->n_refs, 1, memory_order_acq_rel) != 1)
+    if (!drop_ref(&t->n_refs))
         return;
     weft_storage *storage = t->storage;
     weft_arena *storage_arena = storage->arena, *own = t->arena;
@@ -157,9 +171,9 @@ void weft_tensor_drop(weft_tensor *t, weft_pool *pool) {
         weft_tensor_drop(panels, NULL);
     if (!t->embedded && !own) {
         weft_allocator a = t->allocator;
-        weft_dealloc(&a, t, sizeof *t);
+        weft_pool_give_small(pool, &a, t, HEADER_BYTES);
     }
-    if (atomic_fetch_sub_explicit(&storage->n_refs, 1, memory_order_acq_rel) == 1)
+    if (drop_ref(&storage->n_refs))
         destroy_storage(storage, pool);
     if (storage_arena && storage_arena != own)
         weft_arena_unref(storage_arena);

@@ -18,10 +18,12 @@ bool weft_arena_in_use(const weft_arena *arena); /* by anyone but the scope */
 /* Makes all memory available again; nothing may lie in it any more. */
 void weft_arena_reset(weft_arena *arena);
 
-/* ---- Pool: freed data blocks that a heap scope keeps for its next results. ---- */
+/* ---- Pool: freed blocks that a heap scope keeps for its next results: big ones of data alone, and
+ * small ones of headers, storages and the data in them. Used by the scope's thread only. ---- */
 
 #define WEFT_POOL_MIN_BYTES ((size_t)32 << 10) /* smaller data lies in its storage's block */
 #define WEFT_POOL_SLOTS 64
+#define WEFT_POOL_LISTS 521 /* sizes of whole cache lines, up to a storage with small data */
 
 typedef struct weft_pool_block {
     void *memory;
@@ -34,6 +36,8 @@ typedef struct weft_pool {
     weft_pool_block blocks[WEFT_POOL_SLOTS]; /* ascending by size */
     size_t n;
     unsigned n_resets;
+    void *small[WEFT_POOL_LISTS]; /* lists of blocks of equal size, linked by their first word */
+    size_t small_bytes;
 } weft_pool;
 
 /* A kept block of at least `size_bytes` and at most a quarter more, else a new one of exactly that
@@ -41,6 +45,13 @@ typedef struct weft_pool {
 void *weft_pool_take(weft_pool *pool, size_t size_bytes, size_t *got);
 void weft_pool_give(weft_pool *pool, void *memory, size_t size_bytes);
 void weft_pool_age(weft_pool *pool); /* on each reset: frees what lay unused for two of them */
+
+/* A small block of at least `size_bytes`; *got (whole cache lines) is what goes back with it. Where
+ * `pool` is NULL, of another allocator or without such a block: by `a`. NULL: no memory. */
+void *weft_pool_take_small(weft_pool *pool, const weft_allocator *a, size_t size_bytes,
+                           size_t *got);
+void weft_pool_give_small(weft_pool *pool, const weft_allocator *a, void *memory,
+                          size_t size_bytes);
 void weft_pool_clear(weft_pool *pool);
 
 /* ---- Storages and headers ---- */
@@ -55,7 +66,7 @@ weft_tensor *weft_tensor_alloc(const weft_allocator *a, weft_pool *pool, weft_ar
 weft_tensor *weft_tensor_alloc_foreign(const weft_allocator *a, weft_arena *arena, weft_dtype dtype,
                                        const weft_shape *shape, size_t size_bytes);
 /* A header over the storage of `t`, otherwise a copy of it with a fresh id; in `arena` if given. */
-weft_tensor *weft_tensor_alloc_view(const weft_allocator *a, weft_arena *arena,
+weft_tensor *weft_tensor_alloc_view(const weft_allocator *a, weft_pool *pool, weft_arena *arena,
                                     const weft_tensor *t);
 /* Drops one reference that is no outside one; dead data goes to `pool` (may be NULL). */
 void weft_tensor_drop(weft_tensor *t, weft_pool *pool);

@@ -106,8 +106,9 @@ void *weft_tensor_data(const weft_tensor *t) {
         size_t panel = columns ? offset / columns / WEFT_PANEL_ROWS : 0;
         return t->storage->data + panel * weft_panel_bytes(t->dtype, columns);
     }
+    size_t block = weft_dtype_block(t->dtype);
     return t->storage->data +
-           offset / weft_dtype_block(t->dtype) * weft_dtype_block_bytes(t->dtype);
+           (block == 1 ? offset : offset / block) * weft_dtype_block_bytes(t->dtype);
 }
 
 /* ---- Panels made later ---- */
@@ -154,7 +155,7 @@ weft_status weft_tensor_create_part(const weft_allocator *a, const weft_tensor *
             weft_shape_view(whole, rank, dims, strides ? strides : packed.strides, offset, &shape);
     if (status)
         return status;
-    weft_tensor *t = weft_tensor_alloc_view(a, NULL, whole);
+    weft_tensor *t = weft_tensor_alloc_view(a, NULL, NULL, whole);
     if (!t)
         return weft_fail(WEFT_E_MEMORY, "no memory for a tensor's header");
     t->rank = rank;

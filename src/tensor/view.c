@@ -1,16 +1,17 @@
 /* Views: fresh headers over the same storage. Each computes dims, strides and an offset; make_view
  * checks them in one place. */
 #include <stdio.h>
+#include <string.h>
 #include "tensor/scope.h"
 #include "tensor/walk.h"
 
 /* What a view starts from: the header's own dims, strides and offset. */
 static weft_shape shape_of(const weft_tensor *t) {
-    weft_shape shape = {.rank = t->rank, .offset = t->offset};
-    for (int i = 0; i < t->rank; i++) {
-        shape.dims[i] = t->dims[i];
-        shape.strides[i] = t->strides[i];
-    }
+    weft_shape shape;
+    shape.rank = t->rank;
+    shape.offset = t->offset;
+    memcpy(shape.dims, t->dims, sizeof shape.dims);
+    memcpy(shape.strides, t->strides, sizeof shape.strides);
     return shape;
 }
 
@@ -32,6 +33,26 @@ static weft_tensor *make_view(weft_scope *s, const char *op, weft_tensor *t,
         v->dims[i] = shape.dims[i];
         v->strides[i] = shape.strides[i];
     }
+    return v;
+}
+
+/* The same of a view that lies within `t` by its making: plain elements need no second check. */
+static weft_tensor *make_part(weft_scope *s, const char *op, weft_tensor *t,
+                              const weft_shape *wanted) {
+    bool empty = false;
+    if (t->layout != WEFT_LAYOUT_STRIDED || weft_dtype_block(t->dtype) > 1)
+        return make_view(s, op, t, wanted);
+    weft_tensor *v = weft_scope_view(s, op, t);
+    if (!v)
+        return NULL;
+    v->rank = wanted->rank;
+    for (int i = 0; i < wanted->rank; i++) {
+        v->dims[i] = wanted->dims[i];
+        v->strides[i] = wanted->strides[i];
+        empty |= wanted->dims[i] == 0;
+    }
+    if (!empty)
+        v->offset = wanted->offset;
     return v;
 }
 
@@ -67,11 +88,22 @@ weft_tensor *weft_tensor_narrow(weft_scope *s, weft_tensor *t, int axis, size_t 
         return weft_scope_fail(s, WEFT_E_RANGE, "narrow",
                                "%zu elements from %zu on leave axis %d of %s", length, start, axis,
                                weft_shape_text(t, text, sizeof text));
+    if (t->layout == WEFT_LAYOUT_STRIDED && weft_dtype_block(t->dtype) == 1) {
+        weft_tensor *v = weft_scope_view(s, "narrow", t); /* lies within t: nothing to check */
+        bool empty = length == 0;
+        for (int i = 0; i < t->rank; i++)
+            empty |= t->dims[i] == 0;
+        if (v) {
+            v->dims[axis] = (int64_t)length;
+            v->offset += empty ? 0 : (int64_t)start * t->strides[axis];
+        }
+        return v;
+    }
     weft_shape shape = shape_of(t);
     shape.dims[axis] = (int64_t)length;
     if (!advance(s, "narrow", &shape, axis, (int64_t)start))
         return NULL;
-    return make_view(s, "narrow", t, &shape);
+    return make_part(s, "narrow", t, &shape);
 }
 
 /* Elements of start, start + step, … before stop; all are in range, step is not 0. */
@@ -110,7 +142,7 @@ weft_tensor *weft_tensor_slice(weft_scope *s, weft_tensor *t, int axis, int64_t 
     /* With one element or none the step goes nowhere, and it may be huge. */
     if (shape.dims[axis] > 1 && !weft_mul_i64(shape.strides[axis], step, &shape.strides[axis]))
         return weft_scope_fail(s, WEFT_E_OVERFLOW, "slice", "step %lld overflows", (long long)step);
-    return make_view(s, "slice", t, &shape);
+    return make_part(s, "slice", t, &shape);
 }
 
 weft_tensor *weft_tensor_select(weft_scope *s, weft_tensor *t, int axis, size_t index) {
@@ -128,7 +160,7 @@ weft_tensor *weft_tensor_select(weft_scope *s, weft_tensor *t, int axis, size_t 
     if (!advance(s, "select", &shape, axis, (int64_t)index))
         return NULL;
     remove_axis(&shape, axis);
-    return make_view(s, "select", t, &shape);
+    return make_part(s, "select", t, &shape);
 }
 
 weft_tensor *weft_tensor_transpose(weft_scope *s, weft_tensor *t, int axis_a, int axis_b) {
@@ -141,7 +173,7 @@ weft_tensor *weft_tensor_transpose(weft_scope *s, weft_tensor *t, int axis_a, in
     shape.strides[axis_a] = t->strides[axis_b];
     shape.dims[axis_b] = t->dims[axis_a];
     shape.strides[axis_b] = t->strides[axis_a];
-    return make_view(s, "transpose", t, &shape);
+    return make_part(s, "transpose", t, &shape);
 }
 
 weft_tensor *weft_tensor_permute(weft_scope *s, weft_tensor *t, const int *axes) {
@@ -161,7 +193,7 @@ weft_tensor *weft_tensor_permute(weft_scope *s, weft_tensor *t, const int *axes)
         shape.dims[i] = t->dims[axis];
         shape.strides[i] = t->strides[axis];
     }
-    return make_view(s, "permute", t, &shape);
+    return make_part(s, "permute", t, &shape);
 }
 
 /* The view of `t` with the resolved `dims`, NULL with *possible = false where only a copy serves.
@@ -243,7 +275,7 @@ weft_tensor *weft_tensor_squeeze(weft_scope *s, weft_tensor *t, int axis) {
                                weft_shape_text(t, text, sizeof text));
     weft_shape shape = shape_of(t);
     remove_axis(&shape, axis);
-    return make_view(s, "squeeze", t, &shape);
+    return make_part(s, "squeeze", t, &shape);
 }
 
 weft_tensor *weft_tensor_unsqueeze(weft_scope *s, weft_tensor *t, int axis) {
@@ -267,7 +299,7 @@ weft_tensor *weft_tensor_unsqueeze(weft_scope *s, weft_tensor *t, int axis) {
     /* The stride that a contiguous tensor has here; an extent of 1 is never walked. */
     if (at == t->rank || !weft_mul_i64(t->strides[at], t->dims[at], &shape.strides[at]))
         shape.strides[at] = 1;
-    return make_view(s, "unsqueeze", t, &shape);
+    return make_part(s, "unsqueeze", t, &shape);
 }
 
 weft_tensor *weft_tensor_expand(weft_scope *s, weft_tensor *t, int rank, const int64_t *dims) {
@@ -432,5 +464,5 @@ weft_tensor *weft_tensor_diagonal(weft_scope *s, weft_tensor *t, int64_t offset,
     remove_axis(&shape, axis_a > axis_b ? axis_b : axis_a);
     shape.dims[shape.rank] = n;
     shape.strides[shape.rank++] = stride;
-    return make_view(s, "diagonal", t, &shape);
+    return make_part(s, "diagonal", t, &shape);
 }

@@ -96,6 +96,33 @@ static void a_steady_state_in_an_arena_allocates_nothing(void **state) {
     assert_int_equal(n_taken(b), 0);
 }
 
+/* Small blocks are kept as well: a warm heap scope allocates nothing for steps of few elements. */
+static void a_steady_state_of_small_results_allocates_nothing(void **state) {
+    bench *b = *state;
+    weft_tensor *weights = weft_tensor_retain(zeros(b->heap, 8, 8));
+    for (int i = 0; i < 3; i++) {
+        assert_weft_ok(weft_scope_reset(b->heap));
+        one_step(b->heap, weights, 20);
+    }
+    size_t live = b->count.live_bytes;
+    measure_begin(b);
+    for (int i = 0; i < 50; i++) {
+        assert_weft_ok(weft_scope_reset(b->heap));
+        one_step(b->heap, weights, 20);
+    }
+    assert_int_equal(n_taken(b), 0);
+    assert_int_equal(b->count.live_bytes, live);
+    weft_tensor_release(&weights);
+    /* What is kept is bounded, whatever sizes came and went. */
+    assert_weft_ok(weft_scope_reset(b->heap));
+    for (int64_t n = 1; n < 8000; n += 16)
+        for (int i = 0; i < 4; i++) {
+            zeros(b->heap, n);
+            assert_weft_ok(weft_scope_reset(b->heap));
+        }
+    assert_true(b->count.live_bytes < live + 2 * MIB);
+}
+
 static void a_heap_scope_uses_big_blocks_again(void **state) {
     bench *b = *state;
     void *where[3];
@@ -192,6 +219,7 @@ int main(void) {
         bench_test(a_view_takes_one_small_block_and_in_a_warm_arena_none),
         bench_test(small_results_take_one_block),
         bench_test(a_steady_state_in_an_arena_allocates_nothing),
+        bench_test(a_steady_state_of_small_results_allocates_nothing),
         bench_test(a_heap_scope_uses_big_blocks_again),
         bench_test(data_is_aligned_for_vectors),
         cmocka_unit_test(every_allocation_may_fail),
