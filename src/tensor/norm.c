@@ -203,27 +203,34 @@ static void rms_norm_line(const weft_lines *l, const void *x, size_t n, void *co
     weft_from_f32(l->k, y, l->dtype, out[0], n);
 }
 
-/* f64. Mean, then the squares of what is left. */
+static double sum_lanes(const double *lanes) {
+    double sum = 0;
+    for (size_t i = 0; i < LANES; i++)
+        sum += lanes[i];
+    return sum;
+}
+
+/* f64, in the steps of the f32 kernel: mean, then the squares of what is left, less their own mean.
+ */
 static void layer_norm_line(const weft_lines *l, const void *x, size_t n, void *const *out,
                             void *own) {
     const norm_ctx *c = l->ctx;
     const double *weight = c->weight, *bias = c->bias;
-    double *v = line_as_f64(l, x, n, own), lanes[LANES] = {0}, mean = 0, squares = 0;
+    double *v = line_as_f64(l, x, n, own), sums[LANES] = {0}, left[LANES] = {0},
+           squares[LANES] = {0};
     for (size_t i = 0; i < n; i++)
-        lanes[i % LANES] += v[i];
-    for (size_t i = 0; i < LANES; i++)
-        mean += lanes[i];
-    mean /= (double)n;
-    memset(lanes, 0, sizeof lanes);
+        sums[i % LANES] += v[i];
+    double mean = sum_lanes(sums) / (double)n;
     for (size_t i = 0; i < n; i++) {
         v[i] -= mean;
-        lanes[i % LANES] += v[i] * v[i];
+        left[i % LANES] += v[i];
+        squares[i % LANES] += v[i] * v[i];
     }
-    for (size_t i = 0; i < LANES; i++)
-        squares += lanes[i];
-    double by = 1 / sqrt(squares / (double)n + c->eps);
+    double off = sum_lanes(left) / (double)n;
+    double variance = sum_lanes(squares) / (double)n - off * off;
+    double by = 1 / sqrt((variance > 0 ? variance : 0) + c->eps);
     for (size_t i = 0; i < n; i++) {
-        double w = v[i] * by;
+        double w = (v[i] - off) * by;
         w = weight ? w * weight[i] : w;
         v[i] = bias ? w + bias[i] : w;
     }

@@ -30,6 +30,36 @@ static void test_rms_norm_over_views(void **state) {
     }
 }
 
+/* Rows far from zero whose elements are nearly equal: the deviations are known to the last bit of
+ * the input, and the result to a few of its own, whatever the mean. */
+static void test_layer_norm_of_nearly_equal_elements(void **state) {
+    fixture *f = *state;
+    for (int round = 0; round < 60; round++) {
+        int64_t dims[] = {3, 1 + rng_below(&f->rng, 200)};
+        size_t n = (size_t)dims[1];
+        weft_dtype dtype = round % 2 ? WEFT_F32 : WEFT_F64;
+        double v[600], middle[] = {1000, -8.25, 0x1p20};
+        for (size_t i = 0; i < 3 * n; i++) /* f32 holds it exactly */
+            v[i] = middle[i / n] + 0x1p-3 * (double)rng_below(&f->rng, 9);
+        weft_tensor *x = from_doubles(f->s, dtype, 2, dims, v);
+        weft_tensor *y = weft_layer_norm(f->s, x, NULL, NULL, 1e-5);
+        scope_ok(f->s);
+        double *got = elements(y), units = dtype == WEFT_F32 ? 0x1p-20 : 0x1p-48;
+        for (size_t i = 0; i < 3 * n; i++) {
+            double first = v[i / n * n], mean = 0, sum = 0;
+            for (size_t k = 0; k < n; k++) /* eighths: exact */
+                mean += v[i / n * n + k] - first;
+            mean /= (double)n;
+            for (size_t k = 0; k < n; k++)
+                sum += (v[i / n * n + k] - first - mean) * (v[i / n * n + k] - first - mean);
+            double want = (v[i] - first - mean) / sqrt(sum / (double)n + 1e-5);
+            assert_close(got[i], want, units * (1 + fabs(want)), "layer_norm", i);
+        }
+        free(got);
+        assert_weft_ok(weft_scope_reset(f->s));
+    }
+}
+
 static void test_softmax_over_any_axis(void **state) {
     fixture *f = *state;
     static const weft_dtype types[] = {WEFT_F32, WEFT_F32, WEFT_F16, WEFT_BF16};
@@ -373,6 +403,7 @@ int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup_two_threads, teardown)
     const struct CMUnitTest tests[] = {
         T(test_rms_norm_over_views),
+        T(test_layer_norm_of_nearly_equal_elements),
         T(test_softmax_over_any_axis),
         T(test_softmax_of_infinities),
         T(test_rope),

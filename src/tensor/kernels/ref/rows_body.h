@@ -59,8 +59,10 @@ WEFT_INLINE void rms_norm_body(const float *x, const float *weight, size_t n, fl
     }
 }
 
-/* (x - mean) * (1 / sqrt(variance + eps)), then times the weight, plus the bias. The
- * deviations are summed in a second pass: no cancellation. */
+/* (x - mean) * (1 / sqrt(variance + eps)), then times the weight, plus the bias. The deviations are
+ * taken from the rounded mean, which costs nothing where elements are nearly equal; their own mean,
+ * what rounding left over, is taken off them (the corrected two-pass algorithm: Chan, Golub and
+ * LeVeque 1983). */
 WEFT_INLINE void layer_norm_body(const float *x, const float *weight, const float *bias, size_t n,
                                  float eps, float *y) {
     v16f sum = v16f_set1(0), zero = v16f_set1(0);
@@ -70,23 +72,29 @@ WEFT_INLINE void layer_norm_body(const float *x, const float *weight, const floa
     if (i < n)
         sum = v16f_add(sum, v16f_load_part(x + i, n - i, 0));
     float mean = v16f_sum(sum) / (float)n;
-    v16f middle = v16f_set1(mean), squares = zero;
+    v16f middle = v16f_set1(mean), squares = zero, left = zero;
     for (i = 0; i < full; i += WEFT_LANES) {
         v16f v = v16f_sub(v16f_load(x + i), middle);
         squares = v16f_fma(v, v, squares);
+        left = v16f_add(left, v);
     }
     if (i < n) {
         v16f v = v16f_sub(v16f_load_part(x + i, n - i, mean), middle);
         squares = v16f_fma(v, v, squares);
+        left = v16f_add(left, v);
     }
-    v16f by = v16f_set1(1.0f / sqrtf(v16f_sum(squares) / (float)n + eps));
+    float off = v16f_sum(left) / (float)n;
+    float variance = fmaf(-off, off, v16f_sum(squares) / (float)n);
+    v16f by = v16f_set1(1.0f / sqrtf((variance > 0 ? variance : 0) + eps));
+    v16f rest = v16f_set1(off);
     for (i = 0; i < full; i += WEFT_LANES) {
-        v16f v = v16f_mul(v16f_sub(v16f_load(x + i), middle), by);
+        v16f v = v16f_mul(v16f_sub(v16f_sub(v16f_load(x + i), middle), rest), by);
         v = weight ? v16f_mul(v, v16f_load(weight + i)) : v;
         v16f_store(y + i, bias ? v16f_add(v, v16f_load(bias + i)) : v);
     }
     if (i < n) {
-        v16f v = v16f_mul(v16f_sub(v16f_load_part(x + i, n - i, mean), middle), by);
+        v16f v = v16f_sub(v16f_sub(v16f_load_part(x + i, n - i, mean), middle), rest);
+        v = v16f_mul(v, by);
         v = weight ? v16f_mul(v, v16f_load_part(weight + i, n - i, 0)) : v;
         v = bias ? v16f_add(v, v16f_load_part(bias + i, n - i, 0)) : v;
         v16f_store_part(y + i, n - i, v);
