@@ -11,6 +11,7 @@
 #define SECONDS 0.15 /* a line */
 #define MOST_LINES 512
 #define SIDE 4096
+#define STEP 20 /* small calls between two resets of their scope */
 
 typedef weft_tensor *(*map1)(weft_scope *, weft_tensor *);
 typedef weft_tensor *(*map2)(weft_scope *, weft_tensor *, weft_tensor *);
@@ -18,8 +19,9 @@ typedef weft_tensor *(*reduction)(weft_scope *, weft_tensor *, int, bool);
 
 /* Operands, made once an engine. */
 typedef struct operands {
-    weft_scope *keep, *s; /* s: results, reset after each call */
-    weft_tensor *a, *b;   /* [SIDE, SIDE] f32 */
+    weft_scope *keep, *s;        /* s: results, reset after each call */
+    weft_tensor *a, *b;          /* [SIDE, SIDE] f32 */
+    weft_tensor *f16, *i32, *i8; /* a in other types */
     weft_tensor *small, *cache, *row, *ids, *vector, *square[4], *batch[2];
 } operands;
 
@@ -54,6 +56,34 @@ static weft_tensor *run_sum_turned(const operands *o) {
 }
 static weft_tensor *run_max_first(const operands *o) {
     return weft_max(o->s, o->a, 0, false);
+}
+static weft_tensor *run_sum_middle(const operands *o) {
+    int64_t dims[] = {SIDE / 64, 64, SIDE};
+    return weft_sum(o->s, weft_tensor_reshape(o->s, o->a, 3, dims), 1, false);
+}
+static weft_tensor *run_argmax_first(const operands *o) {
+    return weft_argmax(o->s, o->a, 0, false);
+}
+static weft_tensor *run_var(const operands *o) {
+    return weft_var(o->s, o->a, 1, 1, false);
+}
+static weft_tensor *run_var_first(const operands *o) {
+    return weft_var(o->s, o->a, 1, 0, false);
+}
+static weft_tensor *run_sum_first_f16(const operands *o) {
+    return weft_sum(o->s, o->f16, 0, false);
+}
+static weft_tensor *run_sum_first_i32(const operands *o) {
+    return weft_sum(o->s, o->i32, 0, false);
+}
+static weft_tensor *run_sum_i8(const operands *o) {
+    return weft_sum(o->s, o->i8, 1, false);
+}
+static weft_tensor *run_add_i32(const operands *o) {
+    return weft_add(o->s, o->i32, o->i32);
+}
+static weft_tensor *run_add_i8(const operands *o) {
+    return weft_add(o->s, o->i8, o->i8);
 }
 static weft_tensor *run_softmax(const operands *o) {
     return weft_softmax(o->s, o->a, 1);
@@ -111,7 +141,16 @@ static const tensor_case named[] = {
     {"sum all", run_sum_all, FULL, 0, 0, 0, 0},
     {"sum first", run_sum_first, FULL, 0, 0, 0, 0},
     {"sum of a transpose", run_sum_turned, FULL, 0, 0, 0, 0},
+    {"sum middle", run_sum_middle, FULL, 0, 0, 0, 0},
     {"max first", run_max_first, FULL, 0, 0, 0, 0},
+    {"argmax first", run_argmax_first, FULL, 0, 0, 0, 0},
+    {"var last", run_var, FULL, 0, 0, 0, 0},
+    {"var first", run_var_first, FULL, 0, 0, 0, 0},
+    {"sum first of f16", run_sum_first_f16, FULL / 2, 0, 0, 0, 0},
+    {"sum first of i32", run_sum_first_i32, FULL, 0, 0, 0, 0},
+    {"sum last of i8", run_sum_i8, FULL / 4, 0, 0, 0, 0},
+    {"add of i32", run_add_i32, 2 * FULL, 0, 0, 0, 0},
+    {"add of i8", run_add_i8, FULL / 2, 0, 0, 0, 0},
     {"softmax last", run_softmax, 2 * FULL, 0, 0, 0, 0},
     {"softmax first", run_softmax_first, 2 * FULL, 0, 0, 0, 0},
     {"layer_norm", run_layer_norm, 2 * FULL, 0, 0, 0, 0},
@@ -166,20 +205,23 @@ static weft_tensor *run_case(const operands *o, const tensor_case *c) {
     return c->two ? c->two(o->s, o->a, o->b) : c->over(o->s, o->a, 1, false);
 }
 
-/* Seconds of one call, the best of several; short ones many at a time. NAN where it is refused. */
+/* Seconds of one call and of giving its result back, the best of several; short ones in steps of
+ * STEP calls, many at a time. NAN where it is refused. */
 static double time_case(const operands *o, const tensor_case *c) {
-    size_t times = c->bytes + c->ops > 0 ? 1 : 1000;
+    size_t times = c->bytes + c->ops > 0 ? 1 : 50 * STEP;
     double best = HUGE_VAL, begin = bench_now();
     for (int i = 0; i < 5 || bench_now() - begin < SECONDS; i++) {
         double start = bench_now();
-        for (size_t k = 0; k < times; k++)
+        for (size_t k = 0; k < times; k++) {
             if (!run_case(o, c)) {
                 weft_scope_reset(o->s);
                 return (double)NAN;
             }
+            if (times == 1 || k % STEP == STEP - 1)
+                weft_scope_reset(o->s);
+        }
         double seconds = (bench_now() - start) / (double)times;
         best = seconds < best ? seconds : best;
-        weft_scope_reset(o->s);
         if (bench_now() - begin > 20 * SECONDS)
             break;
     }
@@ -196,6 +238,9 @@ static weft_status open_operands(weft_engine *engine, operands *o) {
     int64_t full[] = {SIDE, SIDE}, sixteen = 16, side = SIDE, ids = 512;
     o->a = weft_random_uniform(s, WEFT_F32, 2, full, 0.5, 1.5, 1);
     o->b = weft_random_uniform(s, WEFT_F32, 2, full, 0.5, 1.5, 2);
+    o->f16 = weft_cast(s, o->a, WEFT_F16);
+    o->i32 = weft_cast(s, weft_mul_scalar(s, o->a, 1000), WEFT_I32);
+    o->i8 = weft_cast(s, o->i32, WEFT_I8);
     o->small = weft_ones(s, WEFT_F32, 1, &sixteen);
     o->cache = weft_zeros(s, WEFT_F32, 3, (int64_t[]){SIDE, 9, 64});
     o->row = weft_ones(s, WEFT_F32, 3, (int64_t[]){1, 9, 64});

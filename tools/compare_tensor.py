@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Times PyTorch, and candle if its program is given, beside `weft bench --tensor`, one after the
-other.
+"""Times ops of `weft bench --tensor`, of PyTorch, and of candle if its program is given, op by op
+one after the other, in some rounds; the best of each counts.
 
-Usage: compare_tensor.py WEFT [FILTER] [--candle PROGRAM] [--threads N] (in a Python
-that has torch).
+Usage: compare_tensor.py WEFT [FILTER] [--candle PROGRAM] [--threads N] [--slice I/N] [--rounds N]
+(in a Python that has torch). FILTER: ops whose names have it inside; --slice 2/5: the second fifth
+of the list, for machines that are not free for long.
 Prints a Markdown table: microseconds of each, and weft's in parts of the faster of the others.
 PROGRAM is tools/compare_candle built as docs/performance-tensor.md says; it prints
 "name<TAB>seconds" lines. The machine should have nothing else to do."""
@@ -11,7 +12,6 @@ import argparse
 import json
 import os
 import subprocess
-import sys
 import time
 
 import torch
@@ -21,6 +21,8 @@ parser.add_argument("weft")
 parser.add_argument("filter", nargs="?", default="")
 parser.add_argument("--candle", metavar="PROGRAM")
 parser.add_argument("--threads", type=int, default=1)
+parser.add_argument("--slice", default="1/1", metavar="I/N")
+parser.add_argument("--rounds", type=int, default=2)
 arguments = parser.parse_args()
 
 torch.set_num_threads(arguments.threads)
@@ -28,6 +30,8 @@ torch.set_grad_enabled(False)
 SIDE = 4096
 a = torch.rand(SIDE, SIDE) + 0.5
 b = torch.rand(SIDE, SIDE) + 0.5
+f16, i32 = a.half(), (a * 1000).int()
+i8 = i32.to(torch.int8)
 small = torch.ones(16)
 cache = torch.zeros(SIDE, 9, 64)
 row = torch.ones(1, 9, 64)
@@ -42,16 +46,23 @@ CASES = {
     "add of 16 elements": lambda: small + small,
     "append [1,9,64] to a cache": lambda: cache.narrow(0, 100, 1).copy_(row),
     "add": lambda: a + b, "mul": lambda: a * b, "div": lambda: a / b,
-    "exp": lambda: a.exp(), "log": lambda: a.log(), "sin": lambda: a.sin(),
-    "tanh": lambda: a.tanh(),
-    "erf": lambda: a.erf(), "sigmoid": lambda: a.sigmoid(), "silu": lambda: F.silu(a),
-    "gelu_erf": lambda: F.gelu(a), "gelu_tanh": lambda: F.gelu(a, approximate="tanh"),
     "sqrt": lambda: a.sqrt(), "relu": lambda: a.relu(),
+    "exp": lambda: a.exp(), "log": lambda: a.log(), "sin": lambda: a.sin(),
+    "tanh": lambda: a.tanh(), "erf": lambda: a.erf(),
+    "sigmoid": lambda: a.sigmoid(), "silu": lambda: F.silu(a),
+    "gelu_tanh": lambda: F.gelu(a, approximate="tanh"), "gelu_erf": lambda: F.gelu(a),
+    "add of i32": lambda: i32 + i32, "add of i8": lambda: i8 + i8,
     "sum all": lambda: a.sum(), "sum last": lambda: a.sum(1), "sum first": lambda: a.sum(0),
-    "sum of a transpose": lambda: a.t().sum(1), "max last": lambda: a.amax(1),
-    "max first": lambda: a.amax(0), "argmax last": lambda: a.argmax(1),
+    "sum middle": lambda: a.view(SIDE // 64, 64, SIDE).sum(1),
+    "sum of a transpose": lambda: a.t().sum(1),
+    "sum first of f16": lambda: f16.sum(0), "sum first of i32": lambda: i32.sum(0),
+    "sum last of i8": lambda: i8.sum(1),
+    "max last": lambda: a.amax(1), "max first": lambda: a.amax(0),
+    "argmax last": lambda: a.argmax(1), "argmax first": lambda: a.argmax(0),
+    "var last": lambda: a.var(1), "var first": lambda: a.var(0),
     "softmax last": lambda: a.softmax(1), "softmax first": lambda: a.softmax(0),
     "layer_norm": lambda: F.layer_norm(a, (SIDE,)),
+    "rms_norm": lambda: F.rms_norm(a, (SIDE,)),
     "contiguous of a transpose": lambda: a.t().contiguous(),
     "add of a transpose": lambda: a.t() + b,
     "cast to f16": lambda: a.half(), "cast to bf16": lambda: a.bfloat16(),
@@ -65,8 +76,9 @@ CASES = {
 }
 
 
-def best_of(call):
+def torch_time(op):
     """Microseconds of one call; short ones many at a time."""
+    call = CASES[op]
     start = time.perf_counter()
     call()
     times = 1000 if time.perf_counter() - start < 1e-4 else 1
@@ -79,34 +91,44 @@ def best_of(call):
     return best * 1e6
 
 
-def weft_times():
-    """Microseconds of each op on arguments.threads threads."""
-    command = [arguments.weft, "bench", "--tensor", *filter(None, [arguments.filter]),
+def weft_time(op):
+    command = [arguments.weft, "bench", "--tensor", op, "--no-limits",
                "-t", str(arguments.threads), "--format", "json"]
     lines = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return {line["op"]: line["microseconds"] for line in lines
-            if line["threads"] == arguments.threads}
+    return next(line["microseconds"] for line in lines
+                if line["op"] == op and line["threads"] == arguments.threads)
 
 
-def candle_times():
+def candle_time(op):
+    """None where candle has no such op."""
     if not arguments.candle:
-        return {}
+        return None
     environment = dict(os.environ, RAYON_NUM_THREADS=str(arguments.threads))
-    output = subprocess.run([arguments.candle, arguments.filter], check=True, capture_output=True,
-                            text=True, env=environment).stdout
-    pairs = (line.split("\t") for line in output.splitlines())
-    return {name: float(seconds) * 1e6 for name, seconds in pairs}
+    output = subprocess.run([arguments.candle, op], check=True, capture_output=True, text=True,
+                            env=environment).stdout
+    times = dict(line.split("\t") for line in output.splitlines())
+    return float(times[op]) * 1e6 if op in times else None
+
+
+def cell(value):
+    return "–" if value is None else f"{value:.2f}" if value < 1 else f"{value:.1f}"
 
 
 def main():
-    own, candle = weft_times(), candle_times()
-    print("| op | weft, us | torch, us | candle, us | weft / best |\n|---|---|---|---|---|")
-    for op, microseconds in own.items():
-        others = {"torch": best_of(CASES[op]) if op in CASES else None, "candle": candle.get(op)}
-        measured = [value for value in others.values() if value is not None]
-        if measured:
-            cells = " | ".join("–" if v is None else f"{v:.2f}" for v in others.values())
-            print(f"| {op} | {microseconds:.2f} | {cells} | {microseconds / min(measured):.2f} |")
+    part, parts = (int(number) for number in arguments.slice.split("/"))
+    ops = [op for op in CASES if arguments.filter in op]
+    ops = ops[len(ops) * (part - 1) // parts:len(ops) * part // parts]
+    if part == 1:
+        print("| op | weft, µs | PyTorch | candle | weft ÷ best |\n|---|--:|--:|--:|--:|")
+    for op in ops:
+        best = [None] * 3
+        for _ in range(arguments.rounds):
+            for i, timer in enumerate((weft_time, torch_time, candle_time)):
+                value = timer(op)
+                if value is not None and (best[i] is None or value < best[i]):
+                    best[i] = value
+        ratio = best[0] / min(value for value in best[1:] if value is not None)
+        print(f"| {op} | {' | '.join(cell(v) for v in best)} | {ratio:.2f} |", flush=True)
 
 
 main()

@@ -61,6 +61,13 @@ fn main() -> Result<()> {
     time("sum last", f, || a.sum(1));
     time("sum first", f, || a.sum(0));
     time("sum of a transpose", f, || a.t()?.sum(1));
+    let cube = a.reshape((SIDE / 64, 64, SIDE))?;
+    time("sum middle", f, || cube.sum(1));
+    let half = a.to_dtype(DType::F16)?;
+    time("sum first of f16", f, || half.sum(0));
+    time("var last", f, || a.var(1));
+    time("var first", f, || a.var(0));
+    time("argmax first", f, || a.argmax(0));
     time("max last", f, || a.max(1));
     time("max first", f, || a.max(0));
     time("argmax last", f, || a.argmax(1));
