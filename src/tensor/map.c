@@ -1,6 +1,6 @@
 /* Elementwise ops: what the ops of ops_arithmetic.c, ops_function.c and ops_compare.c share. A
- * tile's inputs are brought into packed runs of the domain, computed, and stored; inputs that are
- * one element repeated are brought once. */
+ * tile's inputs are brought into packed runs, 16-bit floats as f32, computed, and stored; inputs
+ * that are one element repeated are brought once. */
 #include "tensor/map.h"
 #include "tensor/convert.h"
 
@@ -18,8 +18,25 @@ weft_domain weft_domain_of(weft_dtype dtype) {
     return weft_dtype_is_float(dtype) ? WEFT_IN_F32 : WEFT_IN_I64;
 }
 
-size_t weft_domain_item(weft_domain domain) {
-    return domain == WEFT_IN_F32 ? sizeof(float) : sizeof(double);
+/* 16-bit floats are computed in f32. */
+static bool is_widened(weft_dtype dtype) {
+    return dtype == WEFT_F16 || dtype == WEFT_BF16;
+}
+
+weft_domain weft_map_domain(weft_dtype dtype) {
+    switch ((int)dtype) {
+    case WEFT_I32:
+        return WEFT_IN_I32;
+    case WEFT_I16:
+        return WEFT_IN_I16;
+    case WEFT_I8:
+        return WEFT_IN_I8;
+    case WEFT_U8:
+    case WEFT_BOOL:
+        return WEFT_IN_U8;
+    default:
+        return weft_domain_of(dtype);
+    }
 }
 
 const void *weft_to_domain(const weft_kernels *k, weft_dtype dtype, const void *x, size_t n,
@@ -30,16 +47,6 @@ const void *weft_to_domain(const weft_kernels *k, weft_dtype dtype, const void *
         return weft_as_f32(k, dtype, x, n, buffer);
     weft_to_i64(dtype, x, n, buffer);
     return buffer;
-}
-
-void weft_from_domain(const weft_kernels *k, const void *x, weft_dtype dtype, void *y, size_t n) {
-    weft_domain domain = weft_domain_of(dtype);
-    if (domain == WEFT_IN_F32)
-        weft_from_f32(k, x, dtype, y, n);
-    else if (domain == WEFT_IN_I64 && dtype != WEFT_I64)
-        weft_from_i64(x, dtype, y, n);
-    else if (x != y && n > 0)
-        memcpy(y, x, n * DOMAIN_BYTES);
 }
 
 /* ---- Checks ---- */
@@ -131,7 +138,7 @@ typedef struct map_job {
     weft_map_fn *fn;
     const weft_map_args *args;
     weft_dtype dtype, out_dtype; /* of all inputs; of the result */
-    weft_domain domain;
+    bool widened;
     int n_inputs;
     bool constant[MOST_INPUTS]; /* one element, repeated */
 } map_job;
@@ -150,9 +157,12 @@ static void repeat_item(unsigned char *to, size_t item, size_t n) {
 
 /* A repeated element fills its buffer of the domain once, for as many as any tile has. */
 static const void *repeated(const map_job *j, int i, map_space *space) {
-    size_t item = weft_domain_item(j->domain), n = j->walk.tile_rows * j->walk.tile_cols;
-    const void *one = weft_to_domain(j->k, j->dtype, j->walk.base[i + 1], 1, space->wide[i]);
-    if (one != space->wide[i])
+    size_t item = j->widened ? sizeof(float) : weft_dtype_block_bytes(j->dtype);
+    size_t n = j->walk.tile_rows * j->walk.tile_cols;
+    const void *one = j->walk.base[i + 1];
+    if (j->widened)
+        weft_as_f32(j->k, j->dtype, one, 1, (float *)(void *)space->wide[i]);
+    else
         memcpy(space->wide[i], one, item);
     repeat_item(space->wide[i], item, n);
     return space->wide[i];
@@ -163,10 +173,7 @@ static void map_tiles(void *ctx, size_t begin, size_t end, int thread) {
     const weft_walk *w = &j->walk;
     map_space space;
     const void *in[MOST_INPUTS];
-    bool direct =
-        weft_domain_item(j->domain) == weft_dtype_block_bytes(j->out_dtype) &&
-        (j->out_dtype == WEFT_F32 || j->out_dtype == WEFT_F64 || j->out_dtype == WEFT_I64);
-    bool bytes = j->out_dtype == WEFT_BOOL;
+    bool narrowed = is_widened(j->out_dtype);
     (void)thread;
     for (int i = 0; i < j->n_inputs; i++)
         if (j->constant[i])
@@ -175,17 +182,17 @@ static void map_tiles(void *ctx, size_t begin, size_t end, int thread) {
         weft_tile_at at;
         weft_walk_tile(w, t, &at);
         size_t n = at.rows * at.cols;
-        for (int i = 0; i < j->n_inputs; i++)
-            if (!j->constant[i])
-                in[i] = weft_to_domain(j->k, j->dtype, weft_tile_load(w, &at, i + 1, space.raw[i]),
-                                       n, space.wide[i]);
-        void *y = weft_tile_result(w, &at, space.result);
-        if (direct || bytes) {
-            j->fn(j->args, in, n, y);
-        } else {
-            j->fn(j->args, in, n, space.result);
-            weft_from_domain(j->k, space.result, j->out_dtype, y, n);
+        for (int i = 0; i < j->n_inputs; i++) {
+            if (j->constant[i])
+                continue;
+            in[i] = weft_tile_load(w, &at, i + 1, space.raw[i]);
+            if (j->widened)
+                in[i] = weft_as_f32(j->k, j->dtype, in[i], n, (float *)(void *)space.wide[i]);
         }
+        void *y = weft_tile_result(w, &at, space.result);
+        j->fn(j->args, in, n, narrowed ? space.result : y);
+        if (narrowed)
+            weft_from_f32(j->k, (const float *)(const void *)space.result, j->out_dtype, y, n);
         weft_tile_store(w, &at, y);
     }
 }
@@ -202,48 +209,95 @@ static bool all_zero(int rank, const int64_t *dims, const int64_t *strides) {
     return true;
 }
 
-/* `constant_item`: an element in the place of the last input, or NULL. */
-static weft_tensor *run_map(weft_scope *s, const char *name, const weft_map_def *def,
-                            const weft_map_args *args, int rank, const int64_t *dims,
-                            weft_tensor *const *inputs, int n_tensors,
-                            const int64_t *const *strides, const void *constant_item) {
+/* What run_map is asked for. */
+typedef struct map_call {
+    const weft_map_def *def;
+    const weft_map_args *args;
+    weft_tensor *const *inputs; /* [n_tensors], of one type, by `strides` over y's dims */
+    int n_tensors;
+    const int64_t *const *strides;
+    const void *constant_item; /* an element in the place of the last input, or NULL */
+} map_call;
+
+#define SMALL 256 /* elements */
+
+/* A few packed elements of a type that is computed in as it is: the function alone. False: they are
+ * others. */
+static bool run_small(weft_map_fn *fn, const map_call *c, const weft_map_args *args,
+                      const weft_tensor *y) {
+    _Alignas(64) unsigned char repeat[SMALL * DOMAIN_BYTES];
+    const void *in[MOST_INPUTS];
+    weft_dtype dtype = c->inputs[0]->dtype;
+    size_t item = weft_dtype_block_bytes(dtype), n = 1;
+    if (is_widened(dtype))
+        return false;
+    for (int d = 0; d < y->rank; d++) {
+        n *= (size_t)y->dims[d];
+        for (int i = 0; i < c->n_tensors; i++)
+            if (c->strides[i][d] != y->strides[d] && y->dims[d] != 1)
+                return false;
+        if (n > SMALL)
+            return false;
+    }
+    for (int i = 0; i < c->n_tensors; i++)
+        in[i] = weft_tensor_data(c->inputs[i]);
+    if (c->constant_item) {
+        memcpy(repeat, c->constant_item, item);
+        repeat_item(repeat, item, n);
+        in[c->n_tensors] = repeat;
+    }
+    fn(args, in, n, weft_tensor_data(y));
+    return true;
+}
+
+static void run_tiles(weft_scope *s, const map_call *c, const weft_map_args *args, weft_map_fn *fn,
+                      const weft_tensor *y) {
     static const int64_t still[WEFT_MAX_RANK];
-    weft_dtype dtype = inputs[0]->dtype;
-    map_job j = {.dtype = dtype, .out_dtype = def->predicate ? WEFT_BOOL : dtype};
-    weft_tensor *y = weft_scope_new(s, name, j.out_dtype, rank, dims);
-    weft_op op;
-    if (y == NULL || !weft_op_begin(&op, s, name, inputs, (size_t)n_tensors))
-        return NULL;
-    bool divided_by_zero = false;
-    weft_map_args own = args ? *args : (weft_map_args){0};
-    own.divided_by_zero = &divided_by_zero;
-    j.k = weft_scope_kernels(s);
-    j.domain = weft_domain_of(dtype);
-    j.fn = j.k->map(def->op, j.domain);
-    j.args = &own;
-    j.n_inputs = n_tensors + (constant_item != NULL);
+    weft_dtype dtype = c->inputs[0]->dtype;
+    map_job j = {.k = weft_scope_kernels(s),
+                 .fn = fn,
+                 .args = args,
+                 .dtype = dtype,
+                 .out_dtype = y->dtype,
+                 .widened = is_widened(dtype),
+                 .n_inputs = c->n_tensors + (c->constant_item != NULL)};
     size_t item = weft_dtype_block_bytes(dtype);
     union {
         const void *in;
         void *out;
-    } last = {.in = constant_item}; /* only read */
+    } last = {.in = c->constant_item}; /* only read */
     void *data[MOST_INPUTS + 1] = {weft_tensor_data(y)};
     const int64_t *steps[MOST_INPUTS + 1] = {y->strides};
-    size_t items[MOST_INPUTS + 1] = {weft_dtype_block_bytes(j.out_dtype), item, item, item};
+    size_t items[MOST_INPUTS + 1] = {weft_dtype_block_bytes(y->dtype), item, item, item};
     for (int i = 0; i < j.n_inputs; i++) {
-        data[i + 1] = i < n_tensors ? weft_tensor_data(inputs[i]) : last.out;
-        steps[i + 1] = i < n_tensors ? strides[i] : still;
-        j.constant[i] = all_zero(rank, dims, steps[i + 1]);
+        data[i + 1] = i < c->n_tensors ? weft_tensor_data(c->inputs[i]) : last.out;
+        steps[i + 1] = i < c->n_tensors ? c->strides[i] : still;
+        j.constant[i] = all_zero(y->rank, y->dims, steps[i + 1]);
     }
-    weft_walk_init(&j.walk, rank, dims, j.n_inputs + 1, data, steps, items);
+    weft_walk_init(&j.walk, y->rank, y->dims, j.n_inputs + 1, data, steps, items);
     if (j.walk.n_tiles > 0)
-        weft_op_loop(s, j.walk.n_tiles, work_of(def->op) * j.walk.tile_rows * j.walk.tile_cols,
+        weft_op_loop(s, j.walk.n_tiles, work_of(c->def->op) * j.walk.tile_rows * j.walk.tile_cols,
                      map_tiles, &j);
+}
+
+static weft_tensor *run_map(weft_scope *s, const char *name, const map_call *c, int rank,
+                            const int64_t *dims) {
+    weft_dtype dtype = c->inputs[0]->dtype;
+    weft_tensor *y = weft_scope_new(s, name, c->def->predicate ? WEFT_BOOL : dtype, rank, dims);
+    weft_op op;
+    if (y == NULL || !weft_op_begin(&op, s, name, c->inputs, (size_t)c->n_tensors))
+        return NULL;
+    bool divided_by_zero = false;
+    weft_map_args own = c->args ? *c->args : (weft_map_args){0};
+    own.divided_by_zero = &divided_by_zero;
+    weft_map_fn *fn = weft_scope_kernels(s)->map(c->def->op, weft_map_domain(dtype));
+    if (!run_small(fn, c, &own, y))
+        run_tiles(s, c, &own, fn, y);
     weft_op_end(&op);
     if (divided_by_zero) {
         char shape[128];
         return weft_scope_fail(s, WEFT_E_DIVISION, name, "a divisor of %s is 0 (%s)",
-                               weft_shape_text(inputs[n_tensors - 1], shape, sizeof shape),
+                               weft_shape_text(c->inputs[c->n_tensors - 1], shape, sizeof shape),
                                weft_dtype_name(dtype));
     }
     return y;
@@ -254,7 +308,8 @@ weft_tensor *weft_map1(weft_scope *s, const char *name, const weft_map_def *def,
     if (!weft_scope_ready(s, name, &x, 1) || !weft_op_types(s, name, x, def->types))
         return NULL;
     const int64_t *strides[] = {x->strides};
-    return run_map(s, name, def, args, x->rank, x->dims, &x, 1, strides, NULL);
+    map_call c = {.def = def, .args = args, .inputs = &x, .n_tensors = 1, .strides = strides};
+    return run_map(s, name, &c, x->rank, x->dims);
 }
 
 weft_tensor *weft_map2(weft_scope *s, const char *name, const weft_map_def *def, weft_tensor *a,
@@ -265,16 +320,16 @@ weft_tensor *weft_map2(weft_scope *s, const char *name, const weft_map_def *def,
     if (!weft_scope_ready(s, name, inputs, 2) || !weft_op_types(s, name, a, def->types) ||
         !weft_op_types(s, name, b, def->types) || !weft_op_same_dtype(s, name, a, b))
         return NULL;
+    const int64_t *own[] = {a->strides, b->strides}, *common[] = {steps[0], steps[1]};
+    map_call c = {.def = def, .inputs = inputs, .n_tensors = 2};
     if (!broadcast) {
-        const int64_t *strides[] = {a->strides, b->strides};
-        if (!weft_op_same_shape(s, name, a, b))
-            return NULL;
-        return run_map(s, name, def, NULL, a->rank, a->dims, inputs, 2, strides, NULL);
+        c.strides = own;
+        return weft_op_same_shape(s, name, a, b) ? run_map(s, name, &c, a->rank, a->dims) : NULL;
     }
-    const int64_t *strides[] = {steps[0], steps[1]};
-    if (!weft_op_broadcast(s, name, inputs, 2, &rank, dims, steps))
-        return NULL;
-    return run_map(s, name, def, NULL, rank, dims, inputs, 2, strides, NULL);
+    c.strides = common;
+    return weft_op_broadcast(s, name, inputs, 2, &rank, dims, steps)
+               ? run_map(s, name, &c, rank, dims)
+               : NULL;
 }
 
 /* ---- Numbers ---- */
@@ -301,7 +356,9 @@ weft_tensor *weft_map2_scalar(weft_scope *s, const char *name, const weft_map_de
     if (!weft_encode(x->dtype, value, &item))
         return weft_scope_fail(s, WEFT_E_ARGUMENT, name, "%g is no number of %s", value,
                                weft_dtype_name(x->dtype));
-    return run_map(s, name, def, NULL, x->rank, x->dims, &x, 1, strides, &item);
+    map_call c = {.def = def, .inputs = &x, .n_tensors = 1, .strides = strides};
+    c.constant_item = &item;
+    return run_map(s, name, &c, x->rank, x->dims);
 }
 
 /* ---- Selection: whole items, whatever their type ---- */

@@ -21,15 +21,14 @@ typedef struct weft_map_def {
     bool predicate; /* gives bool */
 } weft_map_def;
 
-/* The domain in which elements of a plain type are computed. */
+/* The domain in which elements of a plain type are added up: integers and bool in i64. */
 weft_domain weft_domain_of(weft_dtype dtype);
-size_t weft_domain_item(weft_domain domain);
+/* The domain in which maps compute them: as they lie, but for 16-bit floats. */
+weft_domain weft_map_domain(weft_dtype dtype);
 /* Packed elements of `dtype` as elements of its domain: `x` itself where they are, else in
  * `buffer`. */
 const void *weft_to_domain(const weft_kernels *k, weft_dtype dtype, const void *x, size_t n,
                            void *buffer);
-/* Back: rounds once; integers wrap. y may be x where the type is the domain's own. */
-void weft_from_domain(const weft_kernels *k, const void *x, weft_dtype dtype, void *y, size_t n);
 
 /* True when `t` is plain and of one of the types; else the status is set. */
 bool weft_op_types(weft_scope *s, const char *name, const weft_tensor *t, weft_types types);

@@ -11,9 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-#define CHUNK 65536 /* reduced elements; a multiple of the lanes */
-#define FEW 32      /* columns, from which on they are worth a step of their own */
-#define GATHERED 2048
+#define CHUNK 65536  /* reduced elements; a multiple of the lanes */
+#define MOST_ROWS 64 /* outputs whose elements lie in rows, an item */
+#define FEW 32       /* columns, from which on they are worth a step of their own */
+#define GATHERED WEFT_FOLD_RUN
+#define MOST_COLUMNS 2048                 /* side by side */
+#define LEAST_COLUMNS 512                 /* a long stream of each row, where there are so many */
+#define COLUMNS_CACHE ((size_t)512 << 10) /* bytes kept of them together, for a level-2 cache */
 
 typedef enum reduce_mode {
     MODE_ROWS,    /* reduced elements lie closest: output after output */
@@ -28,7 +32,7 @@ typedef struct dim_list {
 
 typedef struct reduce_job {
     weft_folder folder;
-    weft_dtype dtype, out_dtype;
+    weft_dtype out_dtype;
     size_t item, out_item;
     dim_list kept, reduced; /* steps in bytes; the last kept dim holds the columns */
     size_t n;               /* reduced elements of an output */
@@ -37,51 +41,9 @@ typedef struct reduce_job {
     const unsigned char *x;
     unsigned char *y;
     weft_partial *partials; /* [outputs, n_chunks], or NULL with one chunk */
+    unsigned char *scratch; /* MODE_COLUMNS: scratch_bytes a thread */
+    size_t scratch_bytes;
 } reduce_job;
-
-/* ---- Elements into the domain ---- */
-
-static void premap(const weft_reduce_def *def, double *x, size_t n) {
-    switch (def->premap) {
-    case WEFT_PREMAP_NONE:
-        break;
-    case WEFT_PREMAP_ABS:
-        for (size_t i = 0; i < n; i++)
-            x[i] = fabs(x[i]);
-        break;
-    case WEFT_PREMAP_SQUARE:
-        for (size_t i = 0; i < n; i++)
-            x[i] *= x[i];
-        break;
-    case WEFT_PREMAP_NOT_ZERO:
-        for (size_t i = 0; i < n; i++)
-            x[i] = x[i] != 0;
-        break;
-    case WEFT_PREMAP_POWER:
-        for (size_t i = 0; i < n; i++)
-            x[i] = weft_pow64(fabs(x[i]), def->p);
-        break;
-    }
-}
-
-/* n <= GATHERED packed elements of x's type, in `wide` unless they are what folds take. */
-static const void *widen(const reduce_job *j, const void *x, size_t n, void *wide) {
-    if (j->folder.domain != WEFT_IN_F64)
-        return weft_to_domain(j->folder.k, j->dtype, x, n, wide);
-    if (j->dtype == WEFT_F64 && j->folder.def->premap == WEFT_PREMAP_NONE)
-        return x;
-    if (j->dtype == WEFT_F64) {
-        memcpy(wide, x, n * sizeof(double));
-    } else {
-        float half[GATHERED];
-        const float *f = weft_as_f32(j->folder.k, j->dtype, x, n, half);
-        double *w = wide;
-        for (size_t i = 0; i < n; i++)
-            w[i] = (double)f[i];
-    }
-    premap(j->folder.def, wide, n);
-    return wide;
-}
 
 /* ---- Outputs ---- */
 
@@ -136,6 +98,8 @@ static const unsigned char *run_at(const reduce_job *j, const piece *p, size_t a
 static void chunk_rows(const reduce_job *j, const piece *p, weft_partial *out) {
     _Alignas(64) unsigned char raw[GATHERED * 8], wide[GATHERED * 8];
     int64_t column_step = j->kept.x_steps[j->kept.rank - 1], step;
+    weft_whole_fold kind;
+    bool whole = weft_fold_is_whole(&j->folder, &kind);
     for (size_t c = 0; c < p->columns; c++) {
         weft_row_fold st;
         weft_row_begin(&j->folder, &st);
@@ -148,31 +112,13 @@ static void chunk_rows(const reduce_job *j, const piece *p, weft_partial *out) {
                 weft_copy_2d(j->item, 1, n, x, 0, step, raw, 0, (int64_t)j->item);
                 packed = raw;
             }
-            weft_row_fold_run(&j->folder, &st, widen(j, packed, n, wide), n);
+            if (whole)
+                weft_row_fold_whole(&j->folder, &st, kind, packed, n);
+            else
+                weft_row_fold_run(&j->folder, &st, weft_fold_widen(&j->folder, packed, n, wide), n);
         }
         out[c] = weft_row_end(&j->folder, &st, (int64_t)p->begin);
     }
-}
-
-static void chunk_columns(const reduce_job *j, const piece *p, weft_partial *out) {
-    _Alignas(64) unsigned char wide[WEFT_FOLD_COLUMNS * 8];
-    weft_column_fold st;
-    int64_t step;
-    size_t n;
-    weft_column_begin(&j->folder, &st, p->columns);
-    for (size_t at = p->begin; at < p->end; at += n) {
-        const unsigned char *x = run_at(j, p, at, &n, &step);
-        if (j->folder.domain == WEFT_IN_F32 && j->dtype == WEFT_F32) {
-            const void *row = x;
-            weft_column_fold_f32(&j->folder, &st, row, (ptrdiff_t)(step / (int64_t)j->item), n);
-            continue;
-        }
-        for (size_t i = 0; i < n; i++)
-            weft_column_fold_step(&j->folder, &st,
-                                  widen(j, x + (int64_t)i * step, p->columns, wide));
-    }
-    for (size_t c = 0; c < p->columns; c++)
-        out[c] = weft_column_end(&j->folder, &st, c, (int64_t)p->begin);
 }
 
 static void chunk_turned(const reduce_job *j, const piece *p, weft_partial *out) {
@@ -187,10 +133,62 @@ static void chunk_turned(const reduce_job *j, const piece *p, weft_partial *out)
         n = n < most ? n : most;
         weft_copy_2d(j->item, p->columns, n, x, column_step, step, raw, (int64_t)n * item, item);
         for (size_t c = 0; c < p->columns; c++)
-            weft_row_fold_run(&j->folder, &st[c], widen(j, raw + c * n * j->item, n, wide), n);
+            weft_row_fold_run(&j->folder, &st[c],
+                              weft_fold_widen(&j->folder, raw + c * n * j->item, n, wide), n);
     }
     for (size_t c = 0; c < p->columns; c++)
         out[c] = weft_row_end(&j->folder, &st[c], (int64_t)p->begin);
+}
+
+/* Where the results of a piece go: to y, or among the partials. */
+typedef struct place {
+    unsigned char *y;
+    size_t output, chunk;
+} place;
+
+static void put(const reduce_job *j, const place *at, size_t c, const weft_partial *p) {
+    if (j->partials)
+        j->partials[(at->output + c) * j->n_chunks + at->chunk] = *p;
+    else
+        store(j, p, at->y + (int64_t)c * j->kept.y_steps[j->kept.rank - 1]);
+}
+
+/* All columns of a tile at once, where that is simple; the same as each by itself. */
+static bool store_columns(const reduce_job *j, weft_column_fold *st, const place *to) {
+    weft_fold fold = j->folder.def->fold;
+    bool packed = j->kept.y_steps[j->kept.rank - 1] == (int64_t)j->out_item;
+    if (!packed || j->partials || st->index || fold == WEFT_FOLD_PROD || fold == WEFT_FOLD_VAR)
+        return false;
+    if (st->whole) {
+        weft_from_i64(st->whole, j->out_dtype, to->y, st->columns);
+    } else if (st->best32) {
+        for (size_t c = 0; c < st->columns; c++)
+            st->best32[c] = st->best32[c] != st->best32[c] ? (float)NAN : st->best32[c];
+        weft_from_f32(j->folder.k, st->best32, j->out_dtype, to->y, st->columns);
+    } else if (st->sum) {
+        for (size_t c = 0; c < st->columns; c++)
+            st->sum[c] = finish(j, &(weft_partial){.a = st->sum[c]});
+        weft_convert(j->folder.k, WEFT_F64, st->sum, j->out_dtype, to->y, st->columns);
+    }
+    return !st->best;
+}
+
+static void chunk_columns(const reduce_job *j, const piece *p, const place *to, void *memory) {
+    weft_column_fold st;
+    int64_t step;
+    size_t n;
+    weft_column_begin(&j->folder, &st, memory, p->columns);
+    for (size_t at = p->begin; at < p->end; at += n) {
+        const unsigned char *x = run_at(j, p, at, &n, &step);
+        weft_column_fold_rows(&j->folder, &st, x, (ptrdiff_t)step, n);
+    }
+    weft_column_end(&j->folder, &st);
+    if (store_columns(j, &st, to))
+        return;
+    for (size_t c = 0; c < p->columns; c++) {
+        weft_partial result = weft_column_result(&j->folder, &st, c, (int64_t)p->begin);
+        put(j, to, c, &result);
+    }
 }
 
 /* Item = (outer output, tile of columns, chunk), chunks fastest. */
@@ -198,8 +196,7 @@ static void reduce_items(void *ctx, size_t begin, size_t end, int thread) {
     const reduce_job *j = ctx;
     const dim_list *k = &j->kept;
     int last = k->rank - 1;
-    weft_partial out[WEFT_FOLD_COLUMNS];
-    (void)thread;
+    weft_partial out[MOST_ROWS];
     for (size_t t = begin; t < end; t++) {
         size_t chunk = t % j->n_chunks, tile = t / j->n_chunks;
         size_t first = tile % j->n_column_tiles * j->columns, outer = tile / j->n_column_tiles;
@@ -208,21 +205,19 @@ static void reduce_items(void *ctx, size_t begin, size_t end, int thread) {
         p.end = j->n - p.begin < CHUNK ? j->n : p.begin + CHUNK;
         p.x = j->x + weft_index_offset(last, k->dims, k->x_steps, outer) +
               (int64_t)first * k->x_steps[last];
+        place to = {.output = outer * (size_t)k->dims[last] + first, .chunk = chunk};
+        to.y = j->y + weft_index_offset(last, k->dims, k->y_steps, outer) +
+               (int64_t)first * k->y_steps[last];
+        if (j->mode == MODE_COLUMNS) {
+            chunk_columns(j, &p, &to, j->scratch + (size_t)thread * j->scratch_bytes);
+            continue;
+        }
         if (j->mode == MODE_ROWS)
             chunk_rows(j, &p, out);
-        else if (j->mode == MODE_COLUMNS)
-            chunk_columns(j, &p, out);
         else
             chunk_turned(j, &p, out);
-        unsigned char *y = j->y + weft_index_offset(last, k->dims, k->y_steps, outer) +
-                           (int64_t)first * k->y_steps[last];
-        size_t output = outer * (size_t)k->dims[last] + first;
-        for (size_t c = 0; c < p.columns; c++) {
-            if (j->partials)
-                j->partials[(output + c) * j->n_chunks + chunk] = out[c];
-            else
-                store(j, &out[c], y + (int64_t)c * k->y_steps[last]);
-        }
+        for (size_t c = 0; c < p.columns; c++)
+            put(j, &to, c, &out[c]);
     }
 }
 
@@ -265,8 +260,19 @@ static void need_a_dim(dim_list *l) {
         l->dims[l->rank++] = 1;
 }
 
+/* As many columns as the cache takes, but such that every thread finds work. */
+static size_t column_tile(const reduce_job *j, size_t width, size_t threads) {
+    size_t most = COLUMNS_CACHE / weft_column_bytes(&j->folder);
+    size_t others = j->outputs / width * j->n_chunks;
+    size_t tiles = threads > 1 ? weft_ceil_div(2 * threads, others) : 1;
+    size_t share = weft_ceil_div(width, tiles);
+    most = most < MOST_COLUMNS ? most : MOST_COLUMNS;
+    share = share < LEAST_COLUMNS ? LEAST_COLUMNS : share;
+    return (share < most ? share : most) / 16 * 16;
+}
+
 /* The kept dim that lies closest becomes the last. */
-static void plan(reduce_job *j) {
+static void plan(reduce_job *j, size_t threads) {
     dim_list *k = &j->kept;
     int dim = k->rank - 1;
     int64_t axis_step = magnitude(j->reduced.x_steps[j->reduced.rank - 1]);
@@ -287,15 +293,15 @@ static void plan(reduce_job *j) {
     }
     size_t width = (size_t)k->dims[k->rank - 1];
     j->mode = MODE_ROWS;
-    j->columns = j->n < 256 ? 64 : 1;
+    j->columns = j->n < 256 ? MOST_ROWS : 1;
+    j->n_chunks = weft_ceil_div(j->n, CHUNK);
     if (columns) {
         bool packed = k->x_steps[k->rank - 1] == (int64_t)j->item && width >= FEW;
         j->mode = packed ? MODE_COLUMNS : MODE_TURNED;
-        j->columns = packed ? WEFT_FOLD_COLUMNS : FEW;
+        j->columns = packed ? column_tile(j, width, threads) : FEW;
     }
     j->columns = width < j->columns ? width : j->columns;
     j->n_column_tiles = weft_ceil_div(width, j->columns);
-    j->n_chunks = weft_ceil_div(j->n, CHUNK);
 }
 
 static bool run_reduce(weft_scope *s, const char *name, reduce_job *j) {
@@ -305,6 +311,13 @@ static bool run_reduce(weft_scope *s, const char *name, reduce_job *j) {
             count = 0;
         j->partials = weft_scope_scratch(s, name, weft_size_of(count, sizeof *j->partials));
         if (j->partials == NULL)
+            return false;
+    }
+    if (j->mode == MODE_COLUMNS) {
+        size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
+        j->scratch_bytes = (j->columns * weft_column_bytes(&j->folder) + 63) / 64 * 64;
+        j->scratch = weft_scope_scratch(s, name, weft_size_of(threads, j->scratch_bytes));
+        if (j->scratch == NULL)
             return false;
     }
     size_t tiles = j->outputs / (size_t)j->kept.dims[j->kept.rank - 1] * j->n_column_tiles;
@@ -367,10 +380,9 @@ weft_tensor *weft_reduce(weft_scope *s, const char *name, const weft_reduce_def 
     if (!weft_scope_ready(s, name, &x, 1) || !weft_op_types(s, name, x, def->types) ||
         !resolve_axes(s, name, x, axes, n_axes, &which))
         return NULL;
-    reduce_job j = {.dtype = x->dtype, .out_dtype = result_type(def, x->dtype), .n = 1};
-    j.folder = (weft_folder){weft_scope_kernels(s), def, weft_domain_of(x->dtype)};
-    if (j.folder.domain == WEFT_IN_F32 &&
-        (def->premap != WEFT_PREMAP_NONE || def->fold == WEFT_FOLD_VAR))
+    reduce_job j = {.out_dtype = result_type(def, x->dtype), .n = 1};
+    j.folder = (weft_folder){weft_scope_kernels(s), def, weft_domain_of(x->dtype), x->dtype};
+    if (j.folder.domain == WEFT_IN_F32 && def->premap != WEFT_PREMAP_NONE)
         j.folder.domain = WEFT_IN_F64;
     j.item = weft_dtype_block_bytes(x->dtype);
     j.out_item = weft_dtype_block_bytes(j.out_dtype);
@@ -408,7 +420,7 @@ weft_tensor *weft_reduce(weft_scope *s, const char *name, const weft_reduce_def 
     if (j.outputs > 0 && j.n == 0) {
         fill_empty(&j);
     } else if (j.outputs > 0) {
-        plan(&j);
+        plan(&j, (size_t)weft_team_n_threads(weft_scope_team(s)));
         done = run_reduce(s, name, &j);
     }
     weft_op_end(&op);

@@ -1,6 +1,7 @@
-/* Elementwise functions over packed runs, three domains each: f32 (which f16 and bf16 are widened
- * to), f64 and i64 (which all integers and bool are widened to). Each variant has the whole table;
- * the bodies are in ref/map_body.h. Equal bits in every variant. */
+/* Elementwise functions over packed runs, by domain: f32 (which f16 and bf16 are widened to), f64,
+ * i64 (which all integers and bool may be widened to), and the shorter integers as they lie. Each
+ * variant has the whole table; the bodies are in ref/map_body.h and ref/map_whole_body.h. Equal
+ * bits in every variant. */
 #ifndef WEFT_KERNELS_MAP_H
 #define WEFT_KERNELS_MAP_H
 
@@ -8,7 +9,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum weft_domain { WEFT_IN_F32, WEFT_IN_F64, WEFT_IN_I64, WEFT_DOMAINS } weft_domain;
+typedef enum weft_domain {
+    WEFT_IN_F32,
+    WEFT_IN_F64,
+    WEFT_IN_I64,
+    WEFT_IN_I32,
+    WEFT_IN_I16,
+    WEFT_IN_I8,
+    WEFT_IN_U8, /* bool as well */
+    WEFT_DOMAINS
+} weft_domain;
+
+/* How integers are folded as they lie (kernels/table.h). */
+typedef enum weft_whole_fold {
+    WEFT_WHOLE_SUM,
+    WEFT_WHOLE_MAX,
+    WEFT_WHOLE_MIN,
+    WEFT_WHOLE_FOLDS
+} weft_whole_fold;
 
 typedef enum weft_map_op {
     /* two inputs */

@@ -136,6 +136,19 @@ typedef struct weft_kernels {
      * stays. */
     void (*best_columns)(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_t ahead, size_t n,
                          float sign, float *best);
+    /* The same, and index[i]: where it stands, the first row being number `at`. */
+    void (*arg_columns)(const float *x, ptrdiff_t ld, size_t rows, size_t n, float sign, int32_t at,
+                        float *best, int32_t *index);
+    /* Sums of x - shift and of its squares, in double: 16 lanes of a row, or columns. */
+    void (*moments_row)(const float *x, size_t n, double shift, double *sums, double *squares);
+    void (*moments_columns)(const float *x, ptrdiff_t ld, size_t rows, size_t n, const float *shift,
+                            double *sums, double *squares);
+    /* Integers of the domains from WEFT_IN_I64 on: acc folded with x [n >= 1], or acc[i] with each
+     * row's x[i]. */
+    int64_t (*whole_row)(weft_domain domain, weft_whole_fold fold, const void *x, size_t n,
+                         int64_t acc);
+    void (*whole_columns)(weft_domain domain, weft_whole_fold fold, const void *x, ptrdiff_t ld,
+                          size_t rows, size_t n, int64_t *acc);
 } weft_kernels;
 
 /* The table of a variant that was compiled in, or NULL. Constant memory. */

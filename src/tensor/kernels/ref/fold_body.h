@@ -21,9 +21,9 @@ static void sum_row_body(const float *x, size_t n, double *lanes) {
     memcpy(lanes, acc, sizeof acc);
 }
 
-/* Asks for the cache lines of the rows that a caller comes to next. */
+/* Asks for the cache lines of the rows that a caller comes to next; 0: the processor does. */
 WEFT_INLINE void fold_ahead(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_t ahead) {
-    for (size_t r = 0; r < rows; r++)
+    for (size_t r = 0; r < rows && ahead != 0; r++)
         __builtin_prefetch(x + (ptrdiff_t)r * ld + ahead);
 }
 
@@ -43,6 +43,63 @@ static void sum_columns_body(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_
     for (; i < n; i++)
         for (size_t r = 0; r < rows; r++)
             sums[i] += (double)x[(ptrdiff_t)r * ld + (ptrdiff_t)i];
+}
+
+/* Eight elements in double. */
+typedef double fold_d8 __attribute__((vector_size(64)));
+
+WEFT_INLINE void fold_widen(const float *x, fold_d8 *wide) {
+    typedef float f8 __attribute__((vector_size(32)));
+    f8 v;
+    memcpy(&v, x, sizeof v);
+    *wide = __builtin_convertvector(v, fold_d8);
+}
+
+/* Moments: deviations from `from` and their squares, of 16 lanes or columns, row by row. */
+WEFT_INLINE void moments_step(const float *x, ptrdiff_t ld, size_t rows, const fold_d8 from[2],
+                              double *sums, double *squares) {
+    fold_d8 acc[2], square[2], d;
+    memcpy(acc, sums, sizeof acc);
+    memcpy(square, squares, sizeof square);
+    for (size_t r = 0; r < rows; r++, x += ld)
+        WEFT_UNROLL for (int half = 0; half < 2; half++) {
+            fold_widen(x + 8 * half, &d);
+            d -= from[half];
+            acc[half] += d;
+            square[half] += d * d;
+        }
+    memcpy(sums, acc, sizeof acc);
+    memcpy(squares, square, sizeof square);
+}
+
+WEFT_INLINE void moments_one(float x, double from, double *sum, double *square) {
+    double d = (double)x - from;
+    *sum += d;
+    *square += d * d;
+}
+
+static void moments_row_body(const float *x, size_t n, double shift, double *sums,
+                             double *squares) {
+    size_t rows = n / WEFT_LANES, at = rows * WEFT_LANES;
+    fold_d8 from[2] = {shift - (fold_d8){0}, shift - (fold_d8){0}};
+    moments_step(x, WEFT_LANES, rows, from, sums, squares);
+    for (size_t l = 0; at + l < n; l++)
+        moments_one(x[at + l], shift, sums + l, squares + l);
+}
+
+static void moments_columns_body(const float *x, ptrdiff_t ld, size_t rows, size_t n,
+                                 const float *shift, double *sums, double *squares) {
+    size_t i = 0;
+    for (; i + WEFT_LANES <= n; i += WEFT_LANES) {
+        fold_d8 from[2];
+        fold_widen(shift + i, from);
+        fold_widen(shift + i + 8, from + 1);
+        moments_step(x + i, ld, rows, from, sums + i, squares + i);
+    }
+    for (; i < n; i++)
+        for (size_t r = 0; r < rows; r++)
+            moments_one(x[(ptrdiff_t)r * ld + (ptrdiff_t)i], (double)shift[i], sums + i,
+                        squares + i);
 }
 
 /* The greatest (or, with a sign of -1, the least) of n >= 1 elements; NaN if there is one. */
@@ -95,6 +152,33 @@ static void best_columns_body(const float *x, ptrdiff_t ld, size_t rows, ptrdiff
             v16f_store(best + i, v16f_mul(most, by));
     }
     best_columns_plain(x + i, ld, rows, n - i, sign, best + i);
+}
+
+/* The same with the row in which each stands, of those that count from `at`. */
+WEFT_INLINE void arg_columns_step(const float *x, ptrdiff_t ld, size_t rows, size_t n, float sign,
+                                  int32_t at, float *best, int32_t *index) {
+    float most[WEFT_LANES];
+    int32_t place[WEFT_LANES];
+    memcpy(most, best, n * sizeof *most);
+    memcpy(place, index, n * sizeof *place);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t l = 0; l < n; l++) {
+            float v = x[(ptrdiff_t)r * ld + (ptrdiff_t)l], b = most[l];
+            int better = ((v * sign > b * sign) | (v != v)) & (b == b);
+            most[l] = better ? v : b;
+            place[l] = better ? at + (int32_t)r : place[l];
+        }
+    memcpy(best, most, n * sizeof *most);
+    memcpy(index, place, n * sizeof *place);
+}
+
+static void arg_columns_body(const float *x, ptrdiff_t ld, size_t rows, size_t n, float sign,
+                             int32_t at, float *best, int32_t *index) {
+    size_t i = 0;
+    for (; i + WEFT_LANES <= n; i += WEFT_LANES)
+        arg_columns_step(x + i, ld, rows, WEFT_LANES, sign, at, best + i, index + i);
+    if (i < n)
+        arg_columns_step(x + i, ld, rows, n - i, sign, at, best + i, index + i);
 }
 
 static void bf16_to_f32_body(const uint16_t *restrict x, size_t n, float *restrict y) {

@@ -48,6 +48,8 @@
         map1_body(lanes, in[0], n, out);                                                           \
     }
 
+#include "tensor/kernels/ref/map_whole_body.h"
+
 /* ---- Two inputs ---- */
 
 MAP2(add_f32, float, float, x + z)
@@ -120,7 +122,6 @@ MAP1(is_nan_f32, float, uint8_t, x != x)
 MAP1(is_nan_f64, double, uint8_t, x != x)
 MAP1(is_inf_f32, float, uint8_t, fabsf(x) == INFINITY)
 MAP1(is_inf_f64, double, uint8_t, fabs(x) == (double)INFINITY)
-MAP1(never_i64, int64_t, uint8_t, x != x)
 
 /* ---- One input ---- */
 
@@ -215,38 +216,44 @@ static void cos_f32(const weft_map_args *p, const void *const *in, size_t n, voi
 }
 
 static weft_map_fn *const map_table[WEFT_MAP_COUNT][WEFT_DOMAINS] = {
-    [WEFT_MAP_ADD] = {add_f32, add_f64, add_i64},
-    [WEFT_MAP_SUB] = {sub_f32, sub_f64, sub_i64},
-    [WEFT_MAP_MUL] = {mul_f32, mul_f64, mul_i64},
-    [WEFT_MAP_DIV] = {div_f32, div_f64, div_i64},
-    [WEFT_MAP_REM] = {rem_f32, rem_f64, rem_i64},
+    [WEFT_MAP_ADD] = {add_f32, add_f64, add_i64, add_i32, add_i16, add_i8, add_u8},
+    [WEFT_MAP_SUB] = {sub_f32, sub_f64, sub_i64, sub_i32, sub_i16, sub_i8, sub_u8},
+    [WEFT_MAP_MUL] = {mul_f32, mul_f64, mul_i64, mul_i32, mul_i16, mul_i8, mul_u8},
+    [WEFT_MAP_DIV] = {div_f32, div_f64, div_i64, div_i32, div_i16, div_i8, div_u8},
+    [WEFT_MAP_REM] = {rem_f32, rem_f64, rem_i64, rem_i32, rem_i16, rem_i8, rem_u8},
     [WEFT_MAP_POW] = {pow_f32, pow_f64, NULL},
-    [WEFT_MAP_MINIMUM] = {minimum_f32, minimum_f64, minimum_i64},
-    [WEFT_MAP_MAXIMUM] = {maximum_f32, maximum_f64, maximum_i64},
-    [WEFT_MAP_EQ] = {eq_f32, eq_f64, eq_i64},
-    [WEFT_MAP_NE] = {ne_f32, ne_f64, ne_i64},
-    [WEFT_MAP_LT] = {lt_f32, lt_f64, lt_i64},
-    [WEFT_MAP_LE] = {le_f32, le_f64, le_i64},
-    [WEFT_MAP_GT] = {gt_f32, gt_f64, gt_i64},
-    [WEFT_MAP_GE] = {ge_f32, ge_f64, ge_i64},
-    [WEFT_MAP_AND] = {NULL, NULL, and_i64},
-    [WEFT_MAP_OR] = {NULL, NULL, or_i64},
-    [WEFT_MAP_XOR] = {NULL, NULL, xor_i64},
-    [WEFT_MAP_NOT] = {NULL, NULL, not_i64},
-    [WEFT_MAP_IS_NAN] = {is_nan_f32, is_nan_f64, never_i64},
-    [WEFT_MAP_IS_INF] = {is_inf_f32, is_inf_f64, never_i64},
-    [WEFT_MAP_NEG] = {neg_f32, neg_f64, neg_i64},
-    [WEFT_MAP_ABS] = {abs_f32, abs_f64, abs_i64},
-    [WEFT_MAP_SIGN] = {sign_f32, sign_f64, sign_i64},
-    [WEFT_MAP_SQUARE] = {square_f32, square_f64, square_i64},
-    [WEFT_MAP_AFFINE] = {affine_f32, affine_f64, affine_i64},
-    [WEFT_MAP_CLAMP] = {clamp_f32, clamp_f64, clamp_i64},
-    [WEFT_MAP_RELU] = {relu_f32, relu_f64, relu_i64},
+    [WEFT_MAP_MINIMUM] = {minimum_f32, minimum_f64, minimum_i64, minimum_i32, minimum_i16,
+                          minimum_i8, minimum_u8},
+    [WEFT_MAP_MAXIMUM] = {maximum_f32, maximum_f64, maximum_i64, maximum_i32, maximum_i16,
+                          maximum_i8, maximum_u8},
+    [WEFT_MAP_EQ] = {eq_f32, eq_f64, eq_i64, eq_i32, eq_i16, eq_i8, eq_u8},
+    [WEFT_MAP_NE] = {ne_f32, ne_f64, ne_i64, ne_i32, ne_i16, ne_i8, ne_u8},
+    [WEFT_MAP_LT] = {lt_f32, lt_f64, lt_i64, lt_i32, lt_i16, lt_i8, lt_u8},
+    [WEFT_MAP_LE] = {le_f32, le_f64, le_i64, le_i32, le_i16, le_i8, le_u8},
+    [WEFT_MAP_GT] = {gt_f32, gt_f64, gt_i64, gt_i32, gt_i16, gt_i8, gt_u8},
+    [WEFT_MAP_GE] = {ge_f32, ge_f64, ge_i64, ge_i32, ge_i16, ge_i8, ge_u8},
+    [WEFT_MAP_AND] = {NULL, NULL, and_i64, NULL, NULL, NULL, and_u8},
+    [WEFT_MAP_OR] = {NULL, NULL, or_i64, NULL, NULL, NULL, or_u8},
+    [WEFT_MAP_XOR] = {NULL, NULL, xor_i64, NULL, NULL, NULL, xor_u8},
+    [WEFT_MAP_NOT] = {NULL, NULL, not_i64, NULL, NULL, NULL, not_u8},
+    [WEFT_MAP_IS_NAN] = {is_nan_f32, is_nan_f64, map_never, map_never, map_never, map_never,
+                         map_never},
+    [WEFT_MAP_IS_INF] = {is_inf_f32, is_inf_f64, map_never, map_never, map_never, map_never,
+                         map_never},
+    [WEFT_MAP_NEG] = {neg_f32, neg_f64, neg_i64, neg_i32, neg_i16, neg_i8, neg_u8},
+    [WEFT_MAP_ABS] = {abs_f32, abs_f64, abs_i64, abs_i32, abs_i16, abs_i8, same_u8},
+    [WEFT_MAP_SIGN] = {sign_f32, sign_f64, sign_i64, sign_i32, sign_i16, sign_i8, sign_u8},
+    [WEFT_MAP_SQUARE] = {square_f32, square_f64, square_i64, square_i32, square_i16, square_i8,
+                         square_u8},
+    [WEFT_MAP_AFFINE] = {affine_f32, affine_f64, affine_i64, affine_i32, affine_i16, affine_i8,
+                         affine_u8},
+    [WEFT_MAP_CLAMP] = {clamp_f32, clamp_f64, clamp_i64, clamp_i32, clamp_i16, clamp_i8, clamp_u8},
+    [WEFT_MAP_RELU] = {relu_f32, relu_f64, relu_i64, relu_i32, relu_i16, relu_i8, same_u8},
     [WEFT_MAP_LEAKY_RELU] = {leaky_relu_f32, leaky_relu_f64, NULL},
-    [WEFT_MAP_FLOOR] = {floor_f32, floor_f64, same_i64},
-    [WEFT_MAP_CEIL] = {ceil_f32, ceil_f64, same_i64},
-    [WEFT_MAP_ROUND] = {round_f32, round_f64, same_i64},
-    [WEFT_MAP_TRUNC] = {trunc_f32, trunc_f64, same_i64},
+    [WEFT_MAP_FLOOR] = {floor_f32, floor_f64, same_i64, same_i32, same_i16, same_i8, same_u8},
+    [WEFT_MAP_CEIL] = {ceil_f32, ceil_f64, same_i64, same_i32, same_i16, same_i8, same_u8},
+    [WEFT_MAP_ROUND] = {round_f32, round_f64, same_i64, same_i32, same_i16, same_i8, same_u8},
+    [WEFT_MAP_TRUNC] = {trunc_f32, trunc_f64, same_i64, same_i32, same_i16, same_i8, same_u8},
     [WEFT_MAP_SQRT] = {sqrt_f32, sqrt_f64, NULL},
     [WEFT_MAP_RSQRT] = {rsqrt_f32, rsqrt_f64, NULL},
     [WEFT_MAP_EXP] = {exp_f32, exp_f64, NULL},

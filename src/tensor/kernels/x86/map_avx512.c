@@ -3,6 +3,7 @@
 #include "tensor/kernels/x86/lanes_avx512.h"
 #include "tensor/kernels/declare.h"
 #include "tensor/kernels/ref/fold_body.h"
+#include "tensor/kernels/ref/fold_whole_body.h"
 #include "tensor/kernels/ref/map_body.h"
 
 weft_map_fn *weft_kernel_map_avx512(weft_map_op op, weft_domain domain) {
@@ -25,6 +26,31 @@ float weft_kernel_best_row_f32_avx512(const float *x, size_t n, float sign) {
 void weft_kernel_best_columns_f32_avx512(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_t ahead,
                                          size_t n, float sign, float *best) {
     best_columns_body(x, ld, rows, ahead, n, sign, best);
+}
+
+void weft_kernel_arg_columns_f32_avx512(const float *x, ptrdiff_t ld, size_t rows, size_t n,
+                                        float sign, int32_t at, float *best, int32_t *index) {
+    arg_columns_body(x, ld, rows, n, sign, at, best, index);
+}
+
+void weft_kernel_moments_row_f32_avx512(const float *x, size_t n, double shift, double *sums,
+                                        double *squares) {
+    moments_row_body(x, n, shift, sums, squares);
+}
+
+void weft_kernel_moments_columns_f32_avx512(const float *x, ptrdiff_t ld, size_t rows, size_t n,
+                                            const float *shift, double *sums, double *squares) {
+    moments_columns_body(x, ld, rows, n, shift, sums, squares);
+}
+
+int64_t weft_kernel_whole_row_avx512(weft_domain domain, weft_whole_fold fold, const void *x,
+                                     size_t n, int64_t acc) {
+    return whole_row_body(domain, fold, x, n, acc);
+}
+
+void weft_kernel_whole_columns_avx512(weft_domain domain, weft_whole_fold fold, const void *x,
+                                      ptrdiff_t ld, size_t rows, size_t n, int64_t *acc) {
+    whole_columns_body(domain, fold, x, ld, rows, n, acc);
 }
 
 void weft_kernel_bf16_to_f32_avx512(const uint16_t *x, size_t n, float *y) {
