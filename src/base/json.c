@@ -96,3 +96,49 @@ bool weft_json_next(const weft_json *object, void **cursor, const char **name,
     *value = (const weft_json *)json_object_iter_value(*cursor);
     return true;
 }
+
+weft_json *weft_json_new_object(void) {
+    return (weft_json *)json_object();
+}
+
+weft_json *weft_json_new_array(void) {
+    return (weft_json *)json_array();
+}
+
+weft_json *weft_json_new_string(const char *text) {
+    return (weft_json *)json_string(text);
+}
+
+weft_json *weft_json_new_real(double x) {
+    return (weft_json *)json_real(x);
+}
+
+weft_json *weft_json_new_bool(bool b) {
+    return (weft_json *)json_boolean(b);
+}
+
+weft_json *weft_json_share(const weft_json *v) {
+    return (weft_json *)json_incref((json_t *)(uintptr_t)v);
+}
+
+/* `whole`, or NULL where it could not take the value. */
+static weft_json *kept(weft_json *whole, bool taken) {
+    if (!taken)
+        weft_json_free(&whole);
+    return whole;
+}
+
+weft_json *weft_json_with(weft_json *object, const char *name, weft_json *value) {
+    bool taken =
+        object && value && json_object_set_new((json_t *)object, name, (json_t *)value) == 0;
+    if (!object)
+        weft_json_free(&value);
+    return kept(object, taken);
+}
+
+weft_json *weft_json_append(weft_json *array, weft_json *value) {
+    bool taken = array && value && json_array_append_new((json_t *)array, (json_t *)value) == 0;
+    if (!array)
+        weft_json_free(&value);
+    return kept(array, taken);
+}

@@ -39,4 +39,18 @@ const weft_json *weft_json_get(const weft_json *object, const char *name);
 /* Members in order: start with *cursor = NULL; false at the end. */
 bool weft_json_next(const weft_json *object, void **cursor, const char **name,
                     const weft_json **value);
+
+/* Values made out of others. What is put into a value belongs to it afterwards, also when this
+ * fails; NULL (out of memory) is passed on, so that one look at the end is enough. */
+weft_json *weft_json_new_object(void);
+weft_json *weft_json_new_array(void);
+weft_json *weft_json_new_string(const char *text);
+weft_json *weft_json_new_real(double x);
+weft_json *weft_json_new_bool(bool b);
+/* Another reference to a value; it must not be changed. */
+weft_json *weft_json_share(const weft_json *v);
+/* `object` or `array`; NULL (and what was given is freed) out of memory. */
+weft_json *weft_json_with(weft_json *object, const char *name, weft_json *value);
+weft_json *weft_json_append(weft_json *array, weft_json *value);
+
 #endif

@@ -1,23 +1,6 @@
 /* Grammars: GBNF and regular expressions take what they should, masks agree with a token by token
  * check, hostile ones stay within their bounds. */
-#include "grammar_test.h"
-
-static weft_engine *engine;
-static weft_tokenizer *tokenizer;
-
-static int setup(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    tokenizer = grammar_tokenizer(engine);
-    return !tokenizer;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    weft_tokenizer_release(&tokenizer);
-    weft_engine_release(&engine);
-    return 0;
-}
+#include "grammar_fixture.h"
 
 static const char json[] = "root   ::= object\n"
                            "value  ::= object | array | string | number | (\"true\" | \"false\" | "
@@ -274,6 +257,76 @@ static void test_regex(void **state) {
     expect_error(WEFT_GRAMMAR_REGEX, "a\\", WEFT_E_FORMAT, "column 2");
 }
 
+/* Conditions, exclusions and rules of numbers, items and members. */
+static void test_schemas_by_other_keywords(void **state) {
+    (void)state;
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA, "{\"type\": \"integer\", \"multipleOf\": 7}",
+                 TEXTS("0", "7", "-14", "700000007", "343"), TEXTS("1", "-0", "07", "8", "7.0"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"string\", \"not\": {\"enum\": [\"ab\", \"a\\n\"]}}",
+                 TEXTS("\"\"", "\"a\"", "\"abc\"", "\"a\\t\"", "\"é\""),
+                 TEXTS("\"ab\"", "\"a\\n\"", "\"\\u0061b\""));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"integer\", \"oneOf\": [{\"minimum\": 0, \"maximum\": 9},"
+                 " {\"minimum\": 5, \"maximum\": 20}]}",
+                 TEXTS("0", "4", "10", "20"), TEXTS("5", "9", "21", "-1"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"object\", \"properties\": {\"k\": {\"enum\": [\"a\", \"b\"]},"
+                 " \"x\": {\"type\": \"integer\"}}, \"required\": [\"k\"],"
+                 " \"if\": {\"properties\": {\"k\": {\"const\": \"a\"}}},"
+                 " \"then\": {\"required\": [\"x\"]}}",
+                 TEXTS("{\"k\":\"a\",\"x\":1}", "{\"k\":\"b\"}", "{\"k\":\"b\",\"x\":1}"),
+                 TEXTS("{\"k\":\"a\"}", "{\"x\":1}"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"object\", \"properties\": {\"a\": {}, \"b\": {}},"
+                 " \"dependentRequired\": {\"a\": [\"b\"]}}",
+                 TEXTS("{}", "{\"b\":1}", "{\"a\":1,\"b\":1}"), TEXTS("{\"a\":1}"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"array\", \"items\": {\"enum\": [1, 2, 3]}, \"contains\":"
+                 " {\"const\": 2}, \"maxContains\": 2}",
+                 TEXTS("[2]", "[1,2]", "[2,3,2]", "[1,2,3,1]"), TEXTS("[]", "[1,3]", "[2,2,2]"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"array\", \"uniqueItems\": true, \"items\": {\"enum\": [\"a\", \"b\","
+                 " \"c\"]}, \"minItems\": 1, \"maxItems\": 2}",
+                 TEXTS("[\"a\"]", "[\"a\",\"c\"]", "[\"b\", \"c\"]"),
+                 TEXTS("[]", "[\"a\",\"a\"]", "[\"a\",\"b\",\"c\"]"));
+    expect_texts(
+        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+        "{\"type\": \"object\", \"properties\": {\"xa\": {}}, \"patternProperties\":"
+        " {\"^x\": {\"type\": \"integer\"}, \"y$\": {\"type\": \"boolean\"}},"
+        " \"additionalProperties\": false}",
+        TEXTS("{}", "{\"xa\":1}", "{\"xb\":3,\"ay\":true}"),
+        TEXTS("{\"xa\":true}", "{\"xb\":true}", "{\"a\":1}", "{\"xy\":1}", "{\"\\u0078b\":true}"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"object\", \"propertyNames\": {\"pattern\": \"^[a-c]+$\"},"
+                 " \"properties\": {\"ab\": {\"const\": 1}, \"xy\": {}},"
+                 " \"additionalProperties\": true}",
+                 TEXTS("{\"ab\":1}", "{\"ba\":2}", "{\"ab\":1,\"c\":{}}"),
+                 TEXTS("{\"ab\":2}", "{\"xy\":1}", "{\"d\":1}"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"enum\": [\"a\", \"bb\", 3, [1]], \"not\": {\"minLength\": 2}}", TEXTS("\"a\""),
+                 TEXTS("\"bb\""));
+}
+
+/* Inside of a text all plain tokens are alike; where characters are counted, by their number. */
+static void test_masks_of_texts(void **state) {
+    (void)state;
+    static const char *const schemas[] = {
+        "{\"type\": \"string\"}", "{\"type\": \"string\", \"maxLength\": 3}",
+        "{\"type\": \"string\", \"pattern\": \"^a.{2,5}$\"}",
+        "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}}",
+        "{\"type\": \"string\", \"not\": {\"const\": \"aa\"}, \"maxLength\": 20}"};
+    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++)
+        for (uint64_t seed = 1; seed < 6; seed++) {
+            weft_grammar *g = grammar_open(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA, schemas[i]);
+            expect_masks(tokenizer, g, 12, seed);
+            weft_grammar_release(&g);
+        }
+    weft_grammar *g = grammar_open(tokenizer, WEFT_GRAMMAR_REGEX, "\"[^\"\\\\]{0,4}\"|x.*");
+    expect_masks(tokenizer, g, 12, 3);
+    weft_grammar_release(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gbnf),
@@ -286,6 +339,8 @@ int main(void) {
         cmocka_unit_test(test_masks_of_long_repetitions),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_regex),
+        cmocka_unit_test(test_schemas_by_other_keywords),
+        cmocka_unit_test(test_masks_of_texts),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -201,20 +201,6 @@ static void corner(analysis *w, uint32_t rule) {
     }
 }
 
-static uint32_t add_state(weft_nfa *n, weft_nfa_state s) {
-    if (n->n_states >= WEFT_NFA_MAX_STATES) {
-        weft_nfa_too_large(n);
-        return 0;
-    }
-    if (!weft_nfa_grow(&n->a, (void **)&n->states, &n->states_room, n->n_states + 1,
-                       sizeof *n->states)) {
-        n->status = out_of_memory();
-        return 0;
-    }
-    n->states[n->n_states] = s;
-    return (uint32_t)n->n_states++;
-}
-
 /* R = A | R B derives A B*. A: the automaton entered through a copy of its left corner (w->queue)
  * without the calls of R itself; B: it, entered where those calls return to. `copies` [n] has room
  * for the numbers of the copies. */
@@ -223,12 +209,12 @@ static void unroll(analysis *w, uint32_t rule, uint32_t *copies) {
     size_t size = w->n_queued;
     for (size_t i = 0; i < size && !n->status; i++) {
         weft_nfa_state s = n->states[w->queue[i]];
-        copies[w->queue[i]] = add_state(n, s);
+        copies[w->queue[i]] = weft_nfa_add(n, s);
         if (s.kind == WEFT_NFA_CALL && n->rules[s.b].nullable)
-            add_state(n, s); /* the copy after it takes the call; it is the way past it */
+            weft_nfa_add(n, s); /* the copy after it takes the call; it is the way past it */
     }
     uint32_t old_final = n->rules[rule].final;
-    uint32_t final = add_state(n, (weft_nfa_state){.kind = WEFT_NFA_FINAL}), loop = final;
+    uint32_t final = weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_FINAL}), loop = final;
     for (size_t i = 0; i < size && !n->status; i++) {
         weft_nfa_state s = n->states[w->queue[i]];
         weft_nfa_state *to = &n->states[copies[w->queue[i]]];
@@ -250,7 +236,8 @@ static void unroll(analysis *w, uint32_t rule, uint32_t *copies) {
                 to->kind = WEFT_NFA_DEAD;
             }
             if (own)
-                loop = add_state(n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = s.a, .b = loop});
+                loop =
+                    weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = s.a, .b = loop});
         }
     }
     if (n->status)

@@ -2,6 +2,7 @@
 #include "text/grammar/mask.h"
 #include "base/alloc.h"
 #include "base/detail.h"
+#include "text/grammar/plain.h"
 
 #include <string.h>
 
@@ -25,7 +26,7 @@ weft_status weft_masks_init(weft_masks *k, const weft_allocator *a, weft_machine
     k->a = *a;
     k->machine = machine;
     k->trie = trie;
-    k->n_words = (trie->n_tokens + 63) / 64 + 1;
+    k->n_words = trie->n_words;
     k->n_locals = FIRST_LOCALS;
     k->locals = weft_alloc_zeroed(a, k->n_locals * sizeof *k->locals);
     k->path = weft_alloc(a, weft_size_of(trie->longest + 1, sizeof *k->path));
@@ -82,9 +83,8 @@ static bool put_exit(weft_masks *k, uint32_t node) {
 /* Adds the tokens of the nodes [from, end), which lie below a node of `depth` where the
  * configuration is `config`. With `local`, the points at which the bottom is reached are put down
  * as exits. */
-static weft_status walk(weft_masks *k, uint32_t config, uint32_t from, uint32_t end, uint32_t depth,
-                        uint64_t *bits, bool local) {
-    const weft_token_node *nodes = k->trie->nodes;
+static weft_status walk(weft_masks *k, const weft_token_node *nodes, uint32_t config, uint32_t from,
+                        uint32_t end, uint32_t depth, uint64_t *bits, bool local) {
     weft_machine *m = k->machine;
     k->path[depth] = config;
     for (uint32_t i = from; i < end;) {
@@ -135,7 +135,18 @@ static weft_status make_local(weft_masks *k, uint32_t config, weft_local_mask *o
     if (!m.bits)
         return out_of_memory();
     k->n_exits = 0;
-    weft_status status = walk(k, config, 0, (uint32_t)k->trie->n, 0, m.bits, true);
+    size_t n_plain;
+    const weft_token_nodes *nodes = &k->trie->all;
+    if (weft_plain_run(k->machine, config, &n_plain)) {
+        nodes = &k->trie->rest;
+        m.rest = true;
+        if (n_plain > 0)
+            memcpy(m.bits, k->trie->plain + (n_plain - 1) * k->n_words,
+                   k->n_words * sizeof *m.bits);
+    }
+    weft_status status = k->machine->status;
+    if (!status)
+        status = walk(k, nodes->items, config, 0, (uint32_t)nodes->n, 0, m.bits, true);
     if (!status && k->n_exits > 0) {
         m.exits = weft_alloc(&k->a, k->n_exits * sizeof *m.exits);
         if (m.exits) {
@@ -194,8 +205,9 @@ static weft_status add_places(weft_masks *k, weft_place *places, size_t n, uint6
         return WEFT_OK;
     uint32_t back = weft_machine_return(m, node);
     for (size_t i = 0; i < local->n_exits && back && !status; i++) {
-        const weft_token_node *exit = &k->trie->nodes[local->exits[i]];
-        status = walk(k, back, local->exits[i] + 1, exit->end, exit->depth, bits, false);
+        const weft_token_node *nodes = local->rest ? k->trie->rest.items : k->trie->all.items;
+        const weft_token_node *exit = &nodes[local->exits[i]];
+        status = walk(k, nodes, back, local->exits[i] + 1, exit->end, exit->depth, bits, false);
     }
     return status ? status : m->status;
 }
@@ -236,7 +248,7 @@ static weft_status make_whole(weft_masks *k, uint32_t config, uint64_t *bits) {
     k->sorted.n = 0;
     weft_status status = n ? sort_by_node(k, places, n) : WEFT_OK;
     if (!status && n > 0 && count_nodes(&k->sorted) > MANY_NODES)
-        return walk(k, config, 0, (uint32_t)k->trie->n, 0, bits, false);
+        return walk(k, k->trie->all.items, config, 0, (uint32_t)k->trie->all.n, 0, bits, false);
     for (size_t i = 0; i < n && !status;) {
         size_t end = i + 1;
         while (end < n && k->sorted.items[end].node == k->sorted.items[i].node)

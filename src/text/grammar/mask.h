@@ -11,6 +11,7 @@
 typedef struct weft_local_mask {
     uint32_t config; /* 0: a free slot */
     uint64_t *bits;  /* [n_words] */
+    bool rest;       /* the nodes are those of the trie of tokens that are not plain */
     uint32_t *exits; /* [n_exits] nodes with others below at which the rule may end */
     size_t n_exits;
 } weft_local_mask;

@@ -64,8 +64,7 @@ static bool reserve(weft_nfa *n, size_t more) {
     return true;
 }
 
-/* The new state's number, 0 after an error. */
-static uint32_t add(weft_nfa *n, weft_nfa_state state) {
+uint32_t weft_nfa_add(weft_nfa *n, weft_nfa_state state) {
     if (!reserve(n, 1))
         return 0;
     n->states[n->n_states] = state;
@@ -73,7 +72,7 @@ static uint32_t add(weft_nfa *n, weft_nfa_state state) {
 }
 
 static uint32_t add_next(weft_nfa *n) {
-    return add(n, (weft_nfa_state){.kind = WEFT_NFA_NEXT});
+    return weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_NEXT});
 }
 
 static void connect(weft_nfa *n, uint32_t from, uint32_t to) {
@@ -101,7 +100,7 @@ uint32_t weft_nfa_add_rule(weft_nfa *n, const char *name, size_t n_bytes) {
 }
 
 void weft_nfa_define(weft_nfa *n, uint32_t rule, weft_frag body) {
-    uint32_t final = add(n, (weft_nfa_state){.kind = WEFT_NFA_FINAL});
+    uint32_t final = weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_FINAL});
     connect(n, body.end, final);
     if (n->status)
         return;
@@ -117,12 +116,12 @@ weft_frag weft_frag_empty(weft_nfa *n) {
 }
 
 weft_frag weft_frag_never(weft_nfa *n) {
-    uint32_t dead = add(n, (weft_nfa_state){.kind = WEFT_NFA_DEAD});
+    uint32_t dead = weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_DEAD});
     return (weft_frag){dead, add_next(n)};
 }
 
 static weft_frag one_state(weft_nfa *n, weft_nfa_state state) {
-    uint32_t start = add(n, state), end = add_next(n);
+    uint32_t start = weft_nfa_add(n, state), end = add_next(n);
     connect(n, start, end);
     return (weft_frag){start, end};
 }
@@ -151,7 +150,7 @@ weft_frag weft_frag_then(weft_nfa *n, weft_frag first, weft_frag second) {
 
 weft_frag weft_frag_or(weft_nfa *n, weft_frag one, weft_frag other) {
     uint32_t start =
-        add(n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = one.start, .b = other.start});
+        weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = one.start, .b = other.start});
     uint32_t end = add_next(n);
     connect(n, one.end, end);
     connect(n, other.end, end);
@@ -181,7 +180,8 @@ static weft_frag copy(weft_nfa *n, size_t mark, size_t end, weft_frag f) {
 /* Any number of times. */
 static weft_frag star(weft_nfa *n, weft_frag f) {
     uint32_t end = add_next(n);
-    uint32_t loop = add(n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = f.start, .b = end});
+    uint32_t loop =
+        weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = f.start, .b = end});
     connect(n, f.end, loop);
     return (weft_frag){loop, end};
 }
@@ -223,8 +223,8 @@ weft_frag weft_frag_repeat(weft_nfa *n, size_t mark, weft_frag f, uint32_t min, 
         else if (i + 1 == times)
             whole = i >= min ? weft_frag_optional(n, one) : one;
         else if (i >= min) {
-            uint32_t skip =
-                add(n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = one.start, .b = whole.end});
+            uint32_t skip = weft_nfa_add(
+                n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = one.start, .b = whole.end});
             connect(n, one.end, whole.start);
             whole.start = skip;
         } else {

@@ -81,6 +81,8 @@ void weft_nfa_free(weft_nfa *n);
 uint32_t weft_nfa_add_rule(weft_nfa *n, const char *name, size_t n_bytes);
 void weft_nfa_define(weft_nfa *n, uint32_t rule, weft_frag body);
 
+/* The new state's number, 0 after an error. */
+uint32_t weft_nfa_add(weft_nfa *n, weft_nfa_state state);
 weft_frag weft_frag_empty(weft_nfa *n);
 weft_frag weft_frag_never(weft_nfa *n);
 weft_frag weft_frag_bytes(weft_nfa *n, uint8_t low, uint8_t high);
@@ -96,6 +98,17 @@ weft_frag weft_frag_optional(weft_nfa *n, weft_frag f);
 weft_frag weft_frag_repeat(weft_nfa *n, size_t mark, weft_frag f, uint32_t min, uint32_t max);
 /* Of the texts of `f` those of min … max characters; `mark` as above. */
 weft_frag weft_frag_count(weft_nfa *n, size_t mark, weft_frag f, uint32_t min, uint32_t max);
+
+/* A piece without calls, whose states begin at `first` and are followed by those of the next. */
+typedef struct weft_frag_term {
+    weft_frag f;
+    uint32_t first;
+    bool without; /* its texts are left out */
+} weft_frag_term;
+
+/* The texts of all terms but those of the terms to be left out; one at least is not. Too many
+ * states are WEFT_E_UNSUPPORTED. */
+weft_frag weft_frag_all(weft_nfa *n, const weft_frag_term *terms, size_t n_terms);
 
 /* A state from which the same texts of up to `n_bytes` can follow: of copies that are far enough
  * from both bounds of a repetition always the same one. */

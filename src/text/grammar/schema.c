@@ -4,11 +4,14 @@
 #include "base/detail.h"
 #include "text/grammar/languages.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MAX_CHOICES 24 /* lists of choices inside of each other */
+#define MAX_ALTERNATIVES 2000
+#define MAX_COMBINATIONS 20000
 
 /* A rule whose body is still to be made. */
 typedef struct weft_schema_work {
@@ -36,47 +39,13 @@ static void fail_format(weft_schema *s, const char *what) {
 /* ---- Keywords ---- */
 
 static const char *const refused[] = {
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "dependentRequired",
-    "dependencies",
-    "patternProperties",
-    "propertyNames",
-    "contains",
-    "minContains",
-    "maxContains",
-    "uniqueItems",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "multipleOf",
-    "$dynamicRef",
-    "$recursiveRef",
-    "additionalItems",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
+    "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef", "additionalItems",
 };
 
 /* Keywords that change nothing with these values. */
 static bool is_harmless(const char *name, const weft_json *v) {
-    weft_json_type type = weft_json_type_of(v);
-    if (strcmp(name, "unevaluatedProperties") == 0)
-        return type == WEFT_JSON_BOOL;
-    if (strcmp(name, "uniqueItems") == 0)
-        return type == WEFT_JSON_BOOL && !weft_json_bool(v);
-    if (strcmp(name, "patternProperties") == 0 || strncmp(name, "dependent", 9) == 0)
-        return type == WEFT_JSON_OBJECT && weft_json_length(v) == 0;
-    if (strcmp(name, "multipleOf") == 0)
-        return weft_json_number(v) == 1; /* whole: see weft_schema_types */
-    if (strcmp(name, "not") == 0 || strcmp(name, "contains") == 0 || strcmp(name, "if") == 0)
-        return false;
-    /* Of `if`, of `contains`, about the content of strings: annotations without the other. */
-    return strcmp(name, "then") == 0 || strcmp(name, "else") == 0 ||
-           strcmp(name, "minContains") == 0 || strcmp(name, "maxContains") == 0 ||
-           strncmp(name, "content", 7) == 0;
+    return strncmp(name, "unevaluated", 11) == 0 && weft_json_type_of(v) == WEFT_JSON_BOOL &&
+           (weft_json_bool(v) || strcmp(name, "unevaluatedProperties") == 0);
 }
 
 static void check_keywords(weft_schema *s, const weft_json *schema) {
@@ -111,7 +80,9 @@ static size_t decode_segment(const char *from, size_t n, char *out, size_t room)
     return at;
 }
 
-static const weft_json *resolve(weft_schema *s, const char *ref, size_t n_bytes) {
+const weft_json *weft_schema_resolve(weft_schema *s, const weft_json *reference) {
+    size_t n_bytes;
+    const char *text = weft_json_string(reference, &n_bytes), *ref = text ? text : "";
     const weft_json *at = s->root;
     if (n_bytes == 0 || ref[0] != '#') {
         weft_schema_refuse(s, "$ref '%.80s': only references into the same schema are supported",
@@ -167,6 +138,24 @@ static bool put(weft_schema *s, weft_conj *c, const weft_json *schema) {
     return true;
 }
 
+/* What a schema says by not, if and dependent…, in other words. */
+static void add_conditions(weft_schema *s, weft_conj *c, const weft_json *schema) {
+    static const char *const dependent[] = {"dependentRequired", "dependentSchemas",
+                                            "dependencies"};
+    const weft_json *said = weft_json_get(schema, "not");
+    if (said && (said = weft_schema_not(s, said)))
+        put(s, c, said);
+    said = weft_json_get(schema, "if");
+    if (said && (weft_json_get(schema, "then") || weft_json_get(schema, "else")) &&
+        (said = weft_schema_if(s, schema)))
+        put(s, c, said);
+    for (size_t i = 0; i < sizeof dependent / sizeof dependent[0]; i++) {
+        said = weft_json_get(schema, dependent[i]);
+        if (said && weft_json_length(said) > 0 && (said = weft_schema_dependent(s, said)))
+            put(s, c, said);
+    }
+}
+
 void weft_conj_add(weft_schema *s, weft_conj *c, const weft_json *schema) {
     size_t at = c->n;
     if (!put(s, c, schema))
@@ -176,12 +165,11 @@ void weft_conj_add(weft_schema *s, weft_conj *c, const weft_json *schema) {
         const weft_json *all = weft_json_get(c->items[at], "allOf");
         check_keywords(s, c->items[at]);
         if (ref) {
-            size_t n = 0;
-            const char *text = weft_json_string(ref, &n);
-            const weft_json *target = resolve(s, text ? text : "", n);
+            const weft_json *target = weft_schema_resolve(s, ref);
             if (target)
                 put(s, c, target);
         }
+        add_conditions(s, c, c->items[at]);
         for (size_t i = 0; all && i < weft_json_length(all) && !s->n->status; i++)
             put(s, c, weft_json_item(all, i));
     }
@@ -271,23 +259,17 @@ static weft_frag one_of_types(weft_schema *s, const weft_conj *c, int types) {
     return any ? all : weft_frag_never(n);
 }
 
-/* Whether a value is among those that every const and enum of the conjunction lists. */
-static bool is_listed(const weft_conj *c, const weft_json *value) {
-    for (size_t i = 0; i < c->n; i++) {
-        const weft_json *one = weft_json_get(c->items[i], "const");
-        const weft_json *list = weft_json_get(c->items[i], "enum");
-        if (one && !weft_json_equal(one, value, 0))
-            return false;
-        bool found = !list;
-        for (size_t k = 0; list && k < weft_json_length(list) && !found; k++)
-            found = weft_json_equal(weft_json_item(list, k), value, 0);
-        if (!found)
-            return false;
-    }
-    return true;
+bool weft_schema_is_listed(const weft_json *schema, const weft_json *value) {
+    const weft_json *one = weft_json_get(schema, "const"), *list = weft_json_get(schema, "enum");
+    if (one && !weft_json_equal(one, value, 0))
+        return false;
+    bool found = !list;
+    for (size_t k = 0; list && k < weft_json_length(list) && !found; k++)
+        found = weft_json_equal(weft_json_item(list, k), value, 0);
+    return found;
 }
 
-static int types_of_value(const weft_json *v) {
+int weft_schema_type_of_value(const weft_json *v) {
     switch (weft_json_type_of(v)) {
     case WEFT_JSON_NULL:
         return WEFT_TYPE_NULL;
@@ -309,25 +291,34 @@ static int types_of_value(const weft_json *v) {
                                                                    : WEFT_TYPE_NUMBER;
 }
 
-/* Keywords that narrow listed values down further would have to be checked value by value. */
-static void refuse_beside_list(weft_schema *s, const weft_conj *c) {
-    static const char *const beside[] = {
-        "pattern",          "minLength",        "maxLength", "minimum",     "maximum",
-        "exclusiveMinimum", "exclusiveMaximum", "items",     "prefixItems", "minItems",
-        "maxItems",         "properties",       "required"};
-    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
-        if (weft_conj_get(c, beside[i]))
-            weft_schema_refuse(s, "'%s' beside 'enum' or 'const' is not supported", beside[i]);
+size_t weft_schema_listed(weft_schema *s, const weft_conj *c, const weft_json **out, size_t room) {
+    const weft_json *one = weft_conj_get(c, "const"), *list = weft_conj_get(c, "enum");
+    size_t n = 0;
+    s->listing = one ? NULL : list;
+    for (size_t i = 0; i < (one ? 1 : weft_json_length(list)) && !s->n->status; i++) {
+        const weft_json *value = one ? one : weft_json_item(list, i);
+        bool again = false;
+        if (!weft_schema_fits(s, c, value))
+            continue;
+        for (size_t k = 0; k < n && k < room && !again; k++)
+            again = weft_json_equal(out[k], value, 0);
+        if (again)
+            continue;
+        if (n < room)
+            out[n] = value;
+        n++;
+    }
+    return n;
 }
 
-static weft_frag listed_values(weft_schema *s, const weft_conj *c, int types) {
+static weft_frag listed_values(weft_schema *s, const weft_conj *c) {
     const weft_json *one = weft_conj_get(c, "const"), *list = weft_conj_get(c, "enum");
     weft_frag all = {0, 0};
     bool any = false;
-    refuse_beside_list(s, c);
+    s->listing = one ? NULL : list;
     for (size_t i = 0; i < (one ? 1 : weft_json_length(list)) && !s->n->status; i++) {
         const weft_json *value = one ? one : weft_json_item(list, i);
-        if (!(types_of_value(value) & types) || !is_listed(c, value))
+        if (!weft_schema_fits(s, c, value))
             continue;
         weft_frag f = weft_schema_literal(s, value);
         all = any ? weft_frag_or(s->n, all, f) : f;
@@ -345,15 +336,21 @@ static int implied_types(const weft_conj *c) {
         {"properties", WEFT_TYPE_OBJECT},
         {"required", WEFT_TYPE_OBJECT},
         {"additionalProperties", WEFT_TYPE_OBJECT},
+        {"patternProperties", WEFT_TYPE_OBJECT},
+        {"propertyNames", WEFT_TYPE_OBJECT},
+        {WEFT_ABSENT, WEFT_TYPE_OBJECT},
         {"minProperties", WEFT_TYPE_OBJECT},
         {"maxProperties", WEFT_TYPE_OBJECT},
         {"items", WEFT_TYPE_ARRAY},
         {"prefixItems", WEFT_TYPE_ARRAY},
+        {"contains", WEFT_TYPE_ARRAY},
+        {"uniqueItems", WEFT_TYPE_ARRAY},
         {"minItems", WEFT_TYPE_ARRAY},
         {"maxItems", WEFT_TYPE_ARRAY},
         {"pattern", WEFT_TYPE_STRING},
         {"minLength", WEFT_TYPE_STRING},
         {"maxLength", WEFT_TYPE_STRING},
+        {"multipleOf", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
         {"minimum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
         {"maximum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
         {"exclusiveMinimum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
@@ -384,9 +381,8 @@ static int named_type(const char *name) {
     return 0;
 }
 
-int weft_schema_types(weft_schema *s, const weft_json *schema) {
-    const weft_json *type = weft_json_get(schema, "type"), *list = weft_json_get(schema, "enum");
-    const weft_json *one = weft_json_get(schema, "const");
+int weft_schema_named_types(weft_schema *s, const weft_json *schema) {
+    const weft_json *type = weft_json_get(schema, "type");
     int types = type ? 0 : WEFT_TYPE_ALL;
     bool many = type && weft_json_type_of(type) == WEFT_JSON_ARRAY;
     for (size_t i = 0; type && i < (many ? weft_json_length(type) : 1); i++) {
@@ -397,11 +393,18 @@ int weft_schema_types(weft_schema *s, const weft_json *schema) {
     }
     if (type && weft_json_bool(weft_json_get(schema, "nullable")))
         types |= WEFT_TYPE_NULL;
-    if (weft_json_get(schema, "multipleOf"))
+    const weft_json *step = weft_json_get(schema, "multipleOf");
+    if (step && weft_json_number(step) == floor(weft_json_number(step)))
         types &= ~WEFT_TYPE_NUMBER;
-    int listed = one ? types_of_value(one) : list ? 0 : WEFT_TYPE_ALL;
+    return types;
+}
+
+int weft_schema_types(weft_schema *s, const weft_json *schema) {
+    const weft_json *one = weft_json_get(schema, "const"), *list = weft_json_get(schema, "enum");
+    int types = weft_schema_named_types(s, schema);
+    int listed = one ? weft_schema_type_of_value(one) : list ? 0 : WEFT_TYPE_ALL;
     for (size_t i = 0; !one && list && i < weft_json_length(list); i++)
-        listed |= types_of_value(weft_json_item(list, i));
+        listed |= weft_schema_type_of_value(weft_json_item(list, i));
     return types & listed;
 }
 
@@ -412,8 +415,6 @@ static weft_frag plain_value(weft_schema *s, const weft_conj *c) {
         types &= weft_schema_types(s, c->items[i]);
         typed |= weft_json_get(c->items[i], "type") != NULL;
     }
-    if (weft_conj_get(c, "const") || weft_conj_get(c, "enum"))
-        return listed_values(s, c, types);
     int implied = implied_types(c);
     if (!typed && implied)
         types &= implied;
@@ -441,23 +442,44 @@ static const weft_json *open_choice(const weft_conj *c, bool *exactly) {
     return NULL;
 }
 
-static void check_disjoint(weft_schema *s, const weft_json *list) {
-    size_t n = weft_json_length(list);
-    if (n > 200)
-        weft_schema_refuse(s, "oneOf of more than 200 schemas");
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = i + 1; k < n && !s->n->status; k++)
-            if (!weft_schema_disjoint(s, weft_json_item(list, i), weft_json_item(list, k)))
-                weft_schema_refuse(s,
-                                   "oneOf: a value may fit both schema %zu and schema %zu (anyOf "
-                                   "allows that)",
-                                   i, k);
+/* Whether nothing can fit, as far as types and members tell. */
+static bool is_hopeless(weft_schema *s, const weft_conj *c) {
+    int types = WEFT_TYPE_ALL;
+    for (size_t i = 0; i < c->n; i++)
+        types &= weft_schema_types(s, c->items[i]);
+    if (!types)
+        return true;
+    for (size_t i = 0; i < c->n && types == WEFT_TYPE_OBJECT; i++) {
+        const weft_json *absent = weft_json_get(c->items[i], WEFT_ABSENT);
+        for (size_t k = 0; absent && k < weft_json_length(absent); k++)
+            if (weft_conj_requires(c, weft_json_string(weft_json_item(absent, k), NULL)))
+                return true;
+    }
+    return false;
+}
+
+/* The choice of item i of a list: of oneOf, what excludes the others is added where it cannot be
+ * seen to hold already. */
+static void choose(weft_schema *s, weft_conj *c, const weft_json *list, size_t i, bool exactly) {
+    const weft_json *mine = weft_json_item(list, i);
+    c->done[c->n_done++] = list;
+    weft_conj_add(s, c, mine);
+    for (size_t k = 0; exactly && k < weft_json_length(list) && !s->n->status; k++) {
+        const weft_json *other = weft_json_item(list, k);
+        if (k == i || weft_schema_disjoint(s, mine, other))
+            continue;
+        const weft_json *not_other = weft_schema_not(s, other);
+        if (not_other)
+            weft_conj_add(s, c, not_other);
+    }
 }
 
 static weft_frag value(weft_schema *s, const weft_conj *c) {
     bool exactly = false;
-    if (c->never || s->n->status)
+    if (c->never || s->n->status || is_hopeless(s, c))
         return weft_frag_never(s->n);
+    if (weft_conj_get(c, "const") || weft_conj_get(c, "enum"))
+        return listed_values(s, c);
     const weft_json *list = open_choice(c, &exactly);
     if (!list)
         return plain_value(s, c);
@@ -465,13 +487,14 @@ static weft_frag value(weft_schema *s, const weft_conj *c) {
         fail_format(s, "anyOf and oneOf are lists of schemas");
     if (c->n_done >= MAX_CHOICES)
         weft_schema_refuse(s, "more than %d anyOf or oneOf for one value", MAX_CHOICES);
-    if (exactly)
-        check_disjoint(s, list);
+    if (weft_json_length(list) > MAX_ALTERNATIVES)
+        weft_schema_refuse(s, "anyOf or oneOf of more than %d schemas", MAX_ALTERNATIVES);
     weft_frag all = {0, 0};
     for (size_t i = 0; i < weft_json_length(list) && !s->n->status; i++) {
         weft_conj with = *c;
-        with.done[with.n_done++] = list;
-        weft_conj_add(s, &with, weft_json_item(list, i));
+        if (++s->n_combinations > MAX_COMBINATIONS)
+            weft_schema_refuse(s, "anyOf, oneOf, not and if have too many combinations");
+        choose(s, &with, list, i, exactly);
         weft_frag one = value(s, &with);
         all = i ? weft_frag_or(s->n, all, one) : one;
     }
@@ -542,6 +565,7 @@ uint32_t weft_schema_parse(weft_nfa *n, const char *text, size_t n_bytes) {
     if (!n->status)
         weft_nfa_define(n, rule, weft_frag_call(n, inner));
     make_bodies(&s);
+    weft_schema_free_made(&s);
     weft_names_free(&s.names, n);
     weft_dealloc(&n->a, s.work, s.work_room * sizeof *s.work);
     weft_json_free(&root);

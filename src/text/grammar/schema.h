@@ -31,12 +31,28 @@ enum {
     WEFT_TYPE_ALL = 127
 };
 
+/* Keywords of schemas that are made here (schema_logic.c); no user's schema has them. */
+#define WEFT_NOT_VALUES "\1values"   /* strings: none of these */
+#define WEFT_NOT_PATTERN "\1pattern" /* strings: not matched */
+#define WEFT_ABSENT "\1absent"       /* objects: none of these members */
+
+/* A schema that says by other keywords what one says of `source`. */
+typedef struct weft_schema_made {
+    const void *source;
+    int kind;
+    weft_json *schema; /* owned */
+} weft_schema_made;
+
 typedef struct weft_schema {
     weft_nfa *n;
     const weft_json *root;
     weft_names names; /* of rules, by the conjunction they stand for */
     struct weft_schema_work *work;
     size_t n_work, work_room;
+    weft_schema_made *made;
+    size_t n_made, made_room;
+    const weft_json *listing;    /* the values that are looked at are out of this list */
+    size_t n_combinations;       /* of choices, looked at so far */
     uint32_t blank, string, any; /* rules that all share; WEFT_NFA_NONE: not made yet */
 } weft_schema;
 
@@ -56,11 +72,35 @@ weft_frag weft_schema_quoted(weft_schema *s, const char *text, size_t n_bytes);
 
 /* The first member of the conjunction that has the keyword; NULL: none. */
 const weft_json *weft_conj_get(const weft_conj *c, const char *name);
+/* Whether an object must have the member. */
+bool weft_conj_requires(const weft_conj *c, const char *name);
+/* The values that const or enum lists and that fit, each once: their number; the first `room` of
+ * them are put into `out`. */
+size_t weft_schema_listed(weft_schema *s, const weft_conj *c, const weft_json **out, size_t room);
 /* A bound that must be a whole number: the largest (`upper`: smallest) of all; false: none. */
 bool weft_conj_count(weft_schema *s, const weft_conj *c, const char *name, bool upper,
                      uint32_t *out);
+/* What $ref `ref` refers to; NULL: the status is set. */
+const weft_json *weft_schema_resolve(weft_schema *s, const weft_json *ref);
+/* Whether a value that is listed somewhere fits all of the conjunction. */
+bool weft_schema_fits(weft_schema *s, const weft_conj *c, const weft_json *value);
+/* Whether const and enum of one schema allow a value. */
+bool weft_schema_is_listed(const weft_json *schema, const weft_json *value);
+int weft_schema_type_of_value(const weft_json *value);
+/* Whether a text of printable ASCII matches a pattern (others are refused). */
+bool weft_schema_matches(weft_schema *s, const char *pattern, size_t n_pattern, const char *text,
+                         size_t n);
+
+/* Schemas of what does not fit one, of if/then/else, and of dependent… members; kept until
+ * weft_schema_free_made. NULL: the status is set. */
+const weft_json *weft_schema_not(weft_schema *s, const weft_json *schema);
+const weft_json *weft_schema_if(weft_schema *s, const weft_json *schema);
+const weft_json *weft_schema_dependent(weft_schema *s, const weft_json *dependencies);
+void weft_schema_free_made(weft_schema *s);
+
 bool weft_json_equal(const weft_json *x, const weft_json *y, int depth);
-/* The types a schema allows by its type, const and enum. */
+/* The types a schema allows by its type (and multipleOf); and by const and enum as well. */
+int weft_schema_named_types(weft_schema *s, const weft_json *schema);
 int weft_schema_types(weft_schema *s, const weft_json *schema);
 /* Whether no value fits both. False where that cannot be seen. */
 bool weft_schema_disjoint(weft_schema *s, const weft_json *x, const weft_json *y);
@@ -71,6 +111,16 @@ weft_frag weft_schema_string(weft_schema *s, const weft_conj *c);
 weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, bool whole);
 /* Any string, with its quotes. */
 weft_frag weft_schema_free_string(weft_schema *s);
+/* A key that is none of `names`, fits `conj` (of propertyNames; NULL: any), and of the patterns
+ * matches number `mine` alone (n_patterns: none of them). */
+typedef struct weft_key {
+    const weft_conj *conj;
+    const weft_json *const *patterns; /* [n_patterns] */
+    size_t n_patterns, mine;
+    const char *const *names; /* [n_names] */
+    size_t n_names;
+} weft_key;
+weft_frag weft_schema_key(weft_schema *s, const weft_key *key);
 /* A string that is none of names [n]: unescaped characters only, so that no other spelling of a
  * name passes. */
 weft_frag weft_schema_other_key(weft_schema *s, const char *const *names, size_t n);

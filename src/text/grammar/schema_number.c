@@ -239,21 +239,122 @@ static weft_frag real_between(weft_schema *s, const bound *low, bool low_negativ
     return any ? all : weft_frag_never(n);
 }
 
+/* ---- Multiples ---- */
+
+#define MAX_STEP 1000   /* a state for each rest and digit */
+#define MAX_LISTED 2000 /* multiples that are listed one by one */
+
+/* The least common multiple of all multipleOf; 0: none. */
+static int64_t find_step(weft_schema *s, const weft_conj *c) {
+    int64_t step = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *v = weft_json_get(c->items[i], "multipleOf");
+        double x = weft_json_number(v);
+        if (!v)
+            continue;
+        if (!(x > 0) || x != floor(x) || x > 1e9) {
+            weft_schema_refuse(s, "'multipleOf' that is no whole number from 1 to 1e9");
+            return 0;
+        }
+        int64_t a = step ? step : (int64_t)x, b = (int64_t)x;
+        while (b) {
+            int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        step = step ? step / a * (int64_t)x : (int64_t)x;
+        if (step > INT64_C(1000000000)) {
+            weft_schema_refuse(s, "several 'multipleOf' whose least common multiple is above 1e9");
+            return 0;
+        }
+    }
+    return step;
+}
+
+/* Few multiples of `step`, one by one. */
+static weft_frag listed_multiples(weft_schema *s, int64_t first, int64_t last, int64_t step) {
+    weft_nfa *n = s->n;
+    weft_frag all = weft_frag_never(n);
+    for (int64_t x = first; x <= last && !n->status; x += step) {
+        weft_frag one = whole_range(n, x < 0 ? -x : x, x < 0 ? -x : x);
+        all = weft_frag_or(n, all, x < 0 ? minus(n, one) : one);
+    }
+    return all;
+}
+
+/* Digits that make `rest` a multiple of `step` when they are appended to it: up to `most`, in a
+ * table of states by how many more may come and by the rest so far. */
+static weft_frag free_multiples(weft_schema *s, int64_t step) {
+    weft_nfa *n = s->n;
+    weft_frag end = weft_frag_empty(n), zero = digit(n, 0, 0);
+    size_t first = n->n_states, count = (size_t)step;
+    for (int left = 0; left < MAX_DIGITS; left++)
+        for (int64_t rest = 0; rest < step && !n->status; rest++)
+            weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_NEXT});
+    uint32_t start = 0;
+    for (int left = 0; left < MAX_DIGITS; left++) {
+        bool leading = left == MAX_DIGITS - 1; /* no number begins with 0 but 0 */
+        for (int64_t rest = 0; rest < (leading ? 1 : step) && !n->status; rest++) {
+            uint32_t chain = rest == 0 && !leading ? end.start : 0;
+            for (int d = leading; left > 0 && d < 10 && !n->status; d++) {
+                size_t to = first + count * (size_t)(left - 1) + (size_t)((rest * 10 + d) % step);
+                weft_frag f = digit(n, d, d);
+                if (!n->status)
+                    n->states[f.end].a = (uint32_t)to;
+                chain =
+                    chain
+                        ? weft_nfa_add(
+                              n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = f.start, .b = chain})
+                        : f.start;
+            }
+            size_t at = first + count * (size_t)left + (size_t)rest;
+            if (!n->status)
+                n->states[at].a = chain;
+            start = (uint32_t)at;
+        }
+    }
+    weft_frag some = {start, end.end};
+    some = weft_frag_then(n, weft_frag_optional(n, weft_frag_literal(n, "-", 1)), some);
+    return weft_frag_or(n, zero, some);
+}
+
+static weft_frag multiples(weft_schema *s, int64_t step, bool has_low, double low, bool has_high,
+                           double high) {
+    if (!has_low && !has_high && step <= MAX_STEP)
+        return free_multiples(s, step);
+    /* With one bound only, the nearest ones to it. */
+    double reach = (double)step * (MAX_LISTED - 1);
+    if (!has_low)
+        low = has_high ? high - reach : -reach / 2;
+    if (!has_high)
+        high = low + reach;
+    if (fabs(low) > 9e15 || fabs(high) > 9e15 || (high - low) / (double)step > MAX_LISTED) {
+        weft_schema_refuse(s,
+                           "'multipleOf' %lld between bounds that are further apart than %d of it",
+                           (long long)step, MAX_LISTED);
+        return weft_frag_never(s->n);
+    }
+    int64_t first = (int64_t)ceil(low / (double)step) * step;
+    return listed_multiples(s, first, (int64_t)high, step);
+}
+
 weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, bool whole) {
     double low = 0, high = 0;
+    int64_t step = find_step(s, c);
     bool low_strict = false, high_strict = false;
     bool has_low = find_bound(s, c, false, &low, &low_strict);
     bool has_high = find_bound(s, c, true, &high, &high_strict);
-    if (!has_low && !has_high)
-        return free_number(s->n, whole);
+    if (!has_low && !has_high && step <= 1)
+        return free_number(s->n, whole || step == 1);
     if (has_low && has_high && (low > high || (low == high && (low_strict || high_strict))))
         return weft_frag_never(s->n);
-    if (whole) {
+    if (whole || step) {
         if (has_low)
             low = low_strict ? floor(low) + 1 : ceil(low);
         if (has_high)
             high = high_strict ? ceil(high) - 1 : floor(high);
-        return whole_between(s, has_low, low, has_high, high);
+        return step > 1 ? multiples(s, step, has_low, low, has_high, high)
+                        : whole_between(s, has_low, low, has_high, high);
     }
     bound none = {0};
     bound lower = has_low ? digits_of(s, low, low_strict) : none;

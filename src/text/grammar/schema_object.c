@@ -1,4 +1,4 @@
-/* JSON Schema: objects and arrays. */
+/* JSON Schema: objects. */
 #include "text/grammar/schema.h"
 #include "base/alloc.h"
 #include "base/detail.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MAX_MEMBERS 4096
-#define MAX_ITEMS 4096 /* of an array, one state each; a larger maximum is taken as this */
+#define MAX_OTHERS 4096 /* members without a name; a larger maximum is taken as this */
 #define MAX_KEY 200
 
 static weft_frag text(weft_schema *s, const char *bytes) {
@@ -20,23 +20,61 @@ static weft_frag then(weft_schema *s, weft_frag first, weft_frag second) {
 
 /* ---- Members ---- */
 
-/* What a schema of the conjunction says of a member: its own schema, that of additional ones, or
- * nothing (NULL). A schema that has additionalProperties does not know of its neighbours' members.
- */
-static const weft_json *said_of(const weft_json *schema, const char *name) {
-    const weft_json *own = weft_json_get(weft_json_get(schema, "properties"), name);
-    return own ? own : weft_json_get(schema, "additionalProperties");
+/* What a schema of the conjunction says of a member: its own schema, those of the patterns that its
+ * name matches, or else that of additional ones. A schema that has additionalProperties does not
+ * know of its neighbours' members. */
+static void add_said(weft_schema *s, weft_conj *to, const weft_json *schema, const char *name) {
+    const weft_json *own = weft_json_get(weft_json_get(schema, "properties"), name), *v;
+    const weft_json *patterns = weft_json_get(schema, "patternProperties");
+    const weft_json *others = weft_json_get(schema, "additionalProperties");
+    void *cursor = NULL;
+    const char *pattern;
+    bool known = own != NULL;
+    if (own)
+        weft_conj_add(s, to, own);
+    while (patterns && !s->n->status && weft_json_next(patterns, &cursor, &pattern, &v))
+        if (weft_schema_matches(s, pattern, strlen(pattern), name, strlen(name))) {
+            weft_conj_add(s, to, v);
+            known = true;
+        }
+    if (!known && others)
+        weft_conj_add(s, to, others);
 }
 
-/* The value of a member; name NULL: of additional ones. */
+static bool is_absent(const weft_conj *c, const char *name) {
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *list = weft_json_get(c->items[i], WEFT_ABSENT);
+        for (size_t k = 0; list && k < weft_json_length(list); k++)
+            if (strcmp(weft_json_string(weft_json_item(list, k), NULL), name) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Whether the names that all schemas allow have this one among them. */
+static bool is_name(weft_schema *s, const weft_conj *c, const char *name) {
+    weft_conj names = {0};
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *said = weft_json_get(c->items[i], "propertyNames");
+        if (said)
+            weft_conj_add(s, &names, said);
+    }
+    if (names.n == 0 || names.never || s->n->status)
+        return !names.never;
+    weft_json *text = weft_json_new_string(name);
+    s->listing = NULL;
+    bool fits = text && weft_schema_fits(s, &names, text);
+    weft_json_free(&text);
+    return fits;
+}
+
+/* The value of a member. */
 static weft_frag member_value(weft_schema *s, const weft_conj *c, const char *name) {
     weft_conj inner = {0};
-    for (size_t i = 0; i < c->n; i++) {
-        const weft_json *said =
-            name ? said_of(c->items[i], name) : weft_json_get(c->items[i], "additionalProperties");
-        if (said)
-            weft_conj_add(s, &inner, said);
-    }
+    if (is_absent(c, name) || !is_name(s, c, name))
+        return weft_frag_never(s->n);
+    for (size_t i = 0; i < c->n; i++)
+        add_said(s, &inner, c->items[i], name);
     if (inner.never)
         return weft_frag_never(s->n);
     if (inner.n == 0)
@@ -177,45 +215,125 @@ weft_frag weft_schema_other_key(weft_schema *s, const char *const *names, size_t
 
 /* ---- Objects ---- */
 
+static bool is_false(const weft_json *v) {
+    return v && weft_json_type_of(v) == WEFT_JSON_BOOL && !weft_json_bool(v);
+}
+
 /* Whether members beyond those named may come. A schema with properties that does not speak of
  * others gets none. */
 static bool takes_others(const weft_conj *c, const members *m) {
     bool spoken = false;
     for (size_t i = 0; i < c->n; i++) {
         const weft_json *other = weft_json_get(c->items[i], "additionalProperties");
-        const weft_json *rest = weft_json_get(c->items[i], "unevaluatedProperties");
-        bool closed =
-            (other && weft_json_type_of(other) == WEFT_JSON_BOOL && !weft_json_bool(other)) ||
-            (rest && weft_json_type_of(rest) == WEFT_JSON_BOOL && !weft_json_bool(rest));
-        if (closed)
+        if (is_false(other) || is_false(weft_json_get(c->items[i], "unevaluatedProperties")))
             return false;
         spoken |= other != NULL;
     }
-    return spoken || m->n == 0;
+    return spoken || (m->n == 0 && !weft_conj_get(c, "patternProperties"));
 }
 
-/* min … max others, each "key": value; `first`: no comma before the first. */
-static weft_frag others(weft_schema *s, const weft_conj *c, const members *m, bool first,
-                        uint32_t max) {
-    weft_nfa *n = s->n;
-    if (max == 0)
-        return weft_frag_empty(n);
-    for (int with_comma = first ? 0 : 1;; with_comma++) {
-        size_t mark = n->n_states;
-        weft_frag f = weft_schema_other_key(s, m->names, m->n);
-        f = then(s, f, then(s, text(s, ":"), weft_schema_blank(s)));
-        f = then(s, f, member_value(s, c, NULL));
-        if (with_comma) {
-            weft_frag comma = then(s, text(s, ","), weft_schema_blank(s));
-            return weft_frag_repeat(n, mark, then(s, comma, f), 0, max);
+/* Kinds of members without a name of their own: those that match one pattern alone, and those that
+ * match none. */
+#define MAX_PATTERNS 16
+typedef struct kinds {
+    const weft_json *patterns[MAX_PATTERNS]; /* [n] as texts, owned */
+    size_t n;
+    weft_conj names; /* of propertyNames */
+    const char *const *known;
+    size_t n_known;
+    bool open; /* such that match none may come */
+} kinds;
+
+static void find_kinds(weft_schema *s, const weft_conj *c, const members *m, kinds *k) {
+    *k = (kinds){.known = m->names, .n_known = m->n, .open = takes_others(c, m)};
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *patterns = weft_json_get(c->items[i], "patternProperties"), *v;
+        const weft_json *names = weft_json_get(c->items[i], "propertyNames");
+        void *cursor = NULL;
+        const char *pattern;
+        if (names)
+            weft_conj_add(s, &k->names, names);
+        while (patterns && !s->n->status && weft_json_next(patterns, &cursor, &pattern, &v)) {
+            bool there = false;
+            for (size_t p = 0; p < k->n; p++)
+                there |= strcmp(weft_json_string(k->patterns[p], NULL), pattern) == 0;
+            if (there)
+                continue;
+            if (k->n == MAX_PATTERNS)
+                weft_schema_refuse(s, "more than %d patterns of members", MAX_PATTERNS);
+            else if ((k->patterns[k->n] = weft_json_new_string(pattern)))
+                k->n++;
         }
-        weft_frag more = others(s, c, m, false, max == WEFT_NFA_NONE ? max : max - 1);
-        return weft_frag_optional(n, then(s, f, more));
     }
 }
 
+static void free_kinds(kinds *k) {
+    for (size_t p = 0; p < k->n; p++)
+        weft_json_free((weft_json **)(void *)&k->patterns[p]);
+}
+
+/* The value of a member of a kind; false: no schema of the conjunction may forbid it. */
+static bool kind_value(weft_schema *s, const weft_conj *c, const kinds *k, size_t kind,
+                       weft_conj *inner) {
+    const char *pattern = kind < k->n ? weft_json_string(k->patterns[kind], NULL) : NULL;
+    *inner = (weft_conj){0};
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *said = NULL;
+        if (pattern)
+            said = weft_json_get(weft_json_get(c->items[i], "patternProperties"), pattern);
+        bool closed = is_false(weft_json_get(c->items[i], "unevaluatedProperties"));
+        if (!said && closed)
+            return false;
+        if (!said)
+            said = weft_json_get(c->items[i], "additionalProperties");
+        if (said)
+            weft_conj_add(s, inner, said);
+    }
+    return !inner->never && (pattern || k->open);
+}
+
+/* One such member of any kind, "key": value; false: there is none. */
+static bool other_member(weft_schema *s, const weft_conj *c, const kinds *k, weft_frag *out) {
+    bool any = false;
+    for (size_t kind = 0; kind <= k->n && !k->names.never && !s->n->status; kind++) {
+        weft_conj inner;
+        if (!kind_value(s, c, k, kind, &inner))
+            continue;
+        weft_key key = {.conj = k->names.n ? &k->names : NULL,
+                        .patterns = k->patterns,
+                        .n_patterns = k->n,
+                        .mine = kind,
+                        .names = k->known,
+                        .n_names = k->n_known};
+        weft_frag f = k->n || k->names.n ? weft_schema_key(s, &key)
+                                         : weft_schema_other_key(s, k->known, k->n_known);
+        f = then(s, f, then(s, text(s, ":"), weft_schema_blank(s)));
+        f = then(s, f,
+                 inner.n ? weft_frag_call(s->n, weft_schema_rule(s, &inner)) : weft_schema_any(s));
+        *out = any ? weft_frag_or(s->n, *out, f) : f;
+        any = true;
+    }
+    return any;
+}
+
+/* Up to `max` others, each "key": value; `first`: no comma before the first. */
+static weft_frag others(weft_schema *s, const weft_conj *c, const kinds *k, bool first,
+                        uint32_t max) {
+    weft_nfa *n = s->n;
+    weft_frag f;
+    size_t mark = n->n_states;
+    if (max == 0 || !other_member(s, c, k, &f))
+        return weft_frag_empty(n);
+    if (!first) {
+        weft_frag comma = then(s, text(s, ","), weft_schema_blank(s));
+        return weft_frag_repeat(n, mark, then(s, comma, f), 0, max);
+    }
+    weft_frag more = others(s, c, k, false, max == WEFT_NFA_NONE ? max : max - 1);
+    return weft_frag_optional(n, then(s, f, more));
+}
+
 /* The members in order: `none` is where no member has come yet, `some` where one has. */
-static weft_frag all_members(weft_schema *s, const weft_conj *c, const members *m, bool open,
+static weft_frag all_members(weft_schema *s, const weft_conj *c, const members *m, const kinds *k,
                              uint32_t max_others) {
     weft_nfa *n = s->n;
     weft_frag none = weft_frag_empty(n), some = weft_frag_never(n);
@@ -248,8 +366,8 @@ static weft_frag all_members(weft_schema *s, const weft_conj *c, const members *
         some.end = after.end;
     }
     weft_frag end = weft_frag_empty(n);
-    weft_frag from_none = open ? others(s, c, m, true, max_others) : weft_frag_empty(n);
-    weft_frag from_some = open ? others(s, c, m, false, max_others) : weft_frag_empty(n);
+    weft_frag from_none = others(s, c, k, true, max_others);
+    weft_frag from_some = others(s, c, k, false, max_others);
     if (n->status)
         return end;
     n->states[none.end].a = from_none.start;
@@ -271,89 +389,14 @@ weft_frag weft_schema_object(weft_schema *s, const weft_conj *c) {
         weft_schema_refuse(s, "'minProperties' above the number of required members");
     if (bounded && max < m.n)
         weft_schema_refuse(s, "'maxProperties' below the number of members");
-    bool open = takes_others(c, &m);
+    kinds k;
+    find_kinds(s, c, &m, &k);
     uint32_t others_max = bounded ? max - (uint32_t)m.n : WEFT_NFA_NONE;
-    others_max = bounded && others_max > MAX_ITEMS ? MAX_ITEMS : others_max;
+    others_max = bounded && others_max > MAX_OTHERS ? MAX_OTHERS : others_max;
     weft_frag f = then(s, text(s, "{"), weft_schema_blank(s));
-    f = then(s, f, all_members(s, c, &m, open, others_max));
+    f = then(s, f, all_members(s, c, &m, &k, others_max));
     f = then(s, f, then(s, weft_schema_blank(s), text(s, "}")));
+    free_kinds(&k);
     free_members(s, &m);
     return f;
-}
-
-/* ---- Arrays ---- */
-
-/* The schemas of item i of all: prefixItems (or a list in `items`), else `items`. */
-static weft_frag item_value(weft_schema *s, const weft_conj *c, size_t i) {
-    weft_conj inner = {0};
-    for (size_t k = 0; k < c->n; k++) {
-        const weft_json *items = weft_json_get(c->items[k], "items");
-        const weft_json *prefix = weft_json_get(c->items[k], "prefixItems");
-        if (items && weft_json_type_of(items) == WEFT_JSON_ARRAY) {
-            prefix = items;
-            items = NULL;
-        }
-        if (prefix && i < weft_json_length(prefix))
-            weft_conj_add(s, &inner, weft_json_item(prefix, i));
-        else if (items)
-            weft_conj_add(s, &inner, items);
-    }
-    if (inner.never)
-        return weft_frag_never(s->n);
-    if (inner.n == 0)
-        return weft_schema_any(s);
-    return weft_frag_call(s->n, weft_schema_rule(s, &inner));
-}
-
-static size_t prefix_length(const weft_conj *c) {
-    size_t longest = 0;
-    for (size_t k = 0; k < c->n; k++) {
-        const weft_json *lists[] = {weft_json_get(c->items[k], "prefixItems"),
-                                    weft_json_get(c->items[k], "items")};
-        for (size_t i = 0; i < 2; i++)
-            if (lists[i] && weft_json_type_of(lists[i]) == WEFT_JSON_ARRAY &&
-                weft_json_length(lists[i]) > longest)
-                longest = weft_json_length(lists[i]);
-    }
-    return longest;
-}
-
-/* Items from number `i` on, each but number 0 behind a comma; built from the last one back. */
-static weft_frag items(weft_schema *s, const weft_conj *c, size_t prefix, uint32_t min,
-                       uint32_t max) {
-    weft_nfa *n = s->n;
-    bool endless = max == WEFT_NFA_NONE;
-    size_t last = endless ? (min > prefix ? min : prefix) : max;
-    weft_frag rest = weft_frag_empty(n);
-    if (endless) {
-        if (last == 0)
-            last = 1; /* the first has no comma */
-        size_t mark = n->n_states;
-        weft_frag comma = then(s, text(s, ","), weft_schema_blank(s));
-        rest = weft_frag_repeat(n, mark, then(s, comma, item_value(s, c, last)), 0, WEFT_NFA_NONE);
-    }
-    for (size_t i = last; i-- > 0 && !n->status;) {
-        weft_frag one = item_value(s, c, i);
-        if (i > 0)
-            one = then(s, then(s, text(s, ","), weft_schema_blank(s)), one);
-        rest = then(s, one, rest);
-        if (i >= min)
-            rest = weft_frag_optional(n, rest);
-    }
-    return rest;
-}
-
-weft_frag weft_schema_array(weft_schema *s, const weft_conj *c) {
-    uint32_t min = 0, max = WEFT_NFA_NONE;
-    (void)weft_conj_count(s, c, "minItems", false, &min);
-    (void)weft_conj_count(s, c, "maxItems", true, &max);
-    if (min > MAX_ITEMS)
-        weft_schema_refuse(s, "'minItems' above %d", MAX_ITEMS);
-    if (max != WEFT_NFA_NONE && max > MAX_ITEMS)
-        max = MAX_ITEMS;
-    if (max < min)
-        return weft_frag_never(s->n);
-    weft_frag f = then(s, text(s, "["), weft_schema_blank(s));
-    f = then(s, f, items(s, c, prefix_length(c), min, max));
-    return then(s, f, then(s, weft_schema_blank(s), text(s, "]")));
 }

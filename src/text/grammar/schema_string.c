@@ -56,26 +56,6 @@ static const char *find_format(weft_schema *s, const weft_conj *c) {
     return pattern;
 }
 
-/* The pattern of all schemas; more than one is refused. */
-static const char *find_pattern(weft_schema *s, const weft_conj *c, size_t *n_bytes) {
-    const char *found = NULL;
-    *n_bytes = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        const weft_json *v = weft_json_get(c->items[i], "pattern");
-        size_t n;
-        const char *text = weft_json_string(v, &n);
-        if (!v)
-            continue;
-        if (!text || (found && (n != *n_bytes || memcmp(text, found, n) != 0))) {
-            weft_schema_refuse(s, "two patterns for one string, or one that is no text");
-            return found;
-        }
-        found = text;
-        *n_bytes = n;
-    }
-    return found;
-}
-
 /* One character of a string, in any of JSON's spellings but surrogate pairs. */
 static weft_frag character(weft_schema *s) {
     static const weft_char_range plain[] = {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x10ffff}};
@@ -113,38 +93,158 @@ weft_frag weft_schema_free_string(weft_schema *s) {
     return weft_frag_call(s->n, s->string);
 }
 
-static weft_frag matching(weft_schema *s, const char *pattern, size_t n_bytes, bool search,
-                          uint32_t min, uint32_t max) {
+/* ---- Several conditions at once ---- */
+
+#define MAX_TERMS 24
+
+/* Of strings in one spelling for each character, so that what is left out is left out in all of
+ * them. */
+typedef struct terms {
+    weft_frag_term items[MAX_TERMS];
+    size_t n;
+    bool any;   /* one of them is not to be left out */
+    bool ascii; /* a pattern is to be left out: dialects agree about printable ASCII only */
+} terms;
+
+static uint32_t here(weft_schema *s) {
+    return (uint32_t)s->n->n_states;
+}
+
+static void add_term(weft_schema *s, terms *t, uint32_t first, weft_frag f, bool without) {
+    if (t->n == MAX_TERMS) {
+        weft_schema_refuse(s, "more than %d conditions for one string", MAX_TERMS);
+        return;
+    }
+    t->items[t->n++] = (weft_frag_term){f, first, without};
+    t->any |= !without;
+}
+
+static void add_pattern(weft_schema *s, terms *t, const weft_json *v, bool search, bool without) {
+    size_t n;
+    const char *text = weft_json_string(v, &n);
+    uint32_t first = here(s);
+    if (!text) {
+        weft_schema_refuse(s, "a pattern that is no text");
+        return;
+    }
+    s->n->json = true;
+    weft_frag f = weft_regex_parse(s->n, text, n, search);
+    s->n->json = false;
+    add_term(s, t, first, quoted(s, f), without);
+    t->ascii |= without;
+}
+
+static void add_values(weft_schema *s, terms *t, const weft_json *list, bool without) {
+    uint32_t first = here(s);
+    weft_frag all = weft_frag_never(s->n);
+    for (size_t i = 0; i < weft_json_length(list) && !s->n->status; i++) {
+        size_t n;
+        const char *text = weft_json_string(weft_json_item(list, i), &n);
+        if (text)
+            all = weft_frag_or(s->n, all, weft_schema_quoted(s, text, n));
+    }
+    add_term(s, t, first, all, without);
+}
+
+static void gather(weft_schema *s, terms *t, const weft_conj *c) {
+    for (size_t i = 0; i < c->n && !s->n->status; i++) {
+        const weft_json *v = weft_json_get(c->items[i], "pattern");
+        const weft_json *not_pattern = weft_json_get(c->items[i], WEFT_NOT_PATTERN);
+        const weft_json *not_values = weft_json_get(c->items[i], WEFT_NOT_VALUES);
+        if (v)
+            add_pattern(s, t, v, true, false);
+        if (not_pattern)
+            add_pattern(s, t, not_pattern, true, true);
+        if (not_values && weft_json_length(not_values) > 0)
+            add_values(s, t, not_values, true);
+    }
+    const char *format = find_format(s, c);
+    if (format) {
+        uint32_t first = here(s);
+        weft_frag f = weft_regex_parse(s->n, format, strlen(format), false);
+        add_term(s, t, first, quoted(s, f), false);
+    }
+}
+
+/* Strings of min … max characters that fulfil all terms. */
+static weft_frag all_terms(weft_schema *s, terms *t, uint32_t min, uint32_t max) {
+    static const weft_char_range every[] = {{0, 0x10ffff}}, ascii[] = {{0x20, 0x7e}};
     weft_nfa *n = s->n;
     size_t mark = n->n_states;
-    n->json = true;
-    weft_frag f = weft_regex_parse(n, pattern, n_bytes, search);
-    n->json = false;
+    if (!t->any || t->ascii) {
+        uint32_t first = here(s);
+        n->json = true;
+        size_t one = n->n_states;
+        weft_frag f = weft_frag_repeat(n, one, weft_frag_chars(n, t->ascii ? ascii : every, 1), 0,
+                                       WEFT_NFA_NONE);
+        n->json = false;
+        add_term(s, t, first, quoted(s, f), false);
+    }
+    weft_frag f = t->items[0].f;
+    if (t->n > 1) {
+        mark = n->n_states;
+        f = weft_frag_all(n, t->items, t->n);
+    } else {
+        mark = t->items[0].first;
+    }
     if (max == WEFT_NFA_NONE && min > 0)
         max = min + 256 < MAX_LENGTH ? min + 256 : MAX_LENGTH;
-    return quoted(s, min == 0 && max == WEFT_NFA_NONE ? f : weft_frag_count(n, mark, f, min, max));
+    return min == 0 && max == WEFT_NFA_NONE ? f : weft_frag_count(n, mark, f, min, max);
+}
+
+/* ---- Strings ---- */
+
+/* The bounds of the length; false: none fits. */
+static bool find_length(weft_schema *s, const weft_conj *c, uint32_t *min, uint32_t *max) {
+    *min = 0;
+    *max = WEFT_NFA_NONE;
+    (void)weft_conj_count(s, c, "minLength", false, min);
+    (void)weft_conj_count(s, c, "maxLength", true, max);
+    if (*min > MAX_LENGTH)
+        weft_schema_refuse(s, "'minLength' above %d", MAX_LENGTH);
+    if (*max != WEFT_NFA_NONE && *max > MAX_LENGTH)
+        *max = MAX_LENGTH;
+    return *max >= *min;
 }
 
 weft_frag weft_schema_string(weft_schema *s, const weft_conj *c) {
-    uint32_t min = 0, max = WEFT_NFA_NONE;
-    size_t n_bytes;
-    (void)weft_conj_count(s, c, "minLength", false, &min);
-    (void)weft_conj_count(s, c, "maxLength", true, &max);
-    if (min > MAX_LENGTH)
-        weft_schema_refuse(s, "'minLength' above %d", MAX_LENGTH);
-    if (max != WEFT_NFA_NONE && max > MAX_LENGTH)
-        max = MAX_LENGTH;
-    if (max < min)
+    uint32_t min, max;
+    terms t = {0};
+    if (!find_length(s, c, &min, &max))
         return weft_frag_never(s->n);
-    const char *format = find_format(s, c), *pattern = find_pattern(s, c, &n_bytes);
-    if (format && pattern)
-        weft_schema_refuse(s, "'pattern' beside 'format' is not supported");
-    if (format)
-        return matching(s, format, strlen(format), false, min, max);
-    if (pattern)
-        return matching(s, pattern, n_bytes, true, min, max);
+    gather(s, &t, c);
+    if (s->n->status)
+        return weft_frag_never(s->n);
+    if (t.n > 0)
+        return all_terms(s, &t, min, max);
     if (min == 0 && max == WEFT_NFA_NONE)
         return weft_schema_free_string(s);
     size_t mark = s->n->n_states;
     return quoted(s, weft_frag_repeat(s->n, mark, character(s), min, max));
+}
+
+/* ---- Keys ---- */
+
+weft_frag weft_schema_key(weft_schema *s, const weft_key *key) {
+    uint32_t min = 0, max = WEFT_NFA_NONE;
+    terms t = {0};
+    if (key->conj && !find_length(s, key->conj, &min, &max))
+        return weft_frag_never(s->n);
+    if (key->conj) {
+        const weft_json *list = weft_conj_get(key->conj, "enum");
+        const weft_json *one = weft_conj_get(key->conj, "const");
+        if (list || one)
+            weft_schema_refuse(s, "'propertyNames' with 'enum' or 'const': name the members");
+        gather(s, &t, key->conj);
+    }
+    for (size_t i = 0; i < key->n_patterns && !s->n->status; i++)
+        add_pattern(s, &t, key->patterns[i], true, i != key->mine);
+    uint32_t first = here(s);
+    weft_frag names = weft_frag_never(s->n);
+    for (size_t i = 0; i < key->n_names && !s->n->status; i++)
+        names =
+            weft_frag_or(s->n, names, weft_schema_quoted(s, key->names[i], strlen(key->names[i])));
+    if (key->n_names > 0)
+        add_term(s, &t, first, names, true);
+    return s->n->status ? weft_frag_never(s->n) : all_terms(s, &t, min, max);
 }

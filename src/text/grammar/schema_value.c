@@ -177,12 +177,12 @@ static bool lists_differ(const weft_json *x, const weft_json *y) {
     return n > 0 && k > 0;
 }
 
-static bool requires(const weft_conj *c, const char *name) {
+bool weft_conj_requires(const weft_conj *c, const char *name) {
     for (size_t i = 0; i < c->n; i++) {
         const weft_json *list = weft_json_get(c->items[i], "required");
         for (size_t k = 0; list && k < weft_json_length(list); k++) {
             const char *text = weft_json_string(weft_json_item(list, k), NULL);
-            if (text && strcmp(text, name) == 0)
+            if (text && name && strcmp(text, name) == 0)
                 return true;
         }
     }
@@ -198,7 +198,7 @@ static bool tags_differ(weft_schema *s, const weft_conj *x, const weft_conj *y) 
         if (!properties || weft_json_type_of(properties) != WEFT_JSON_OBJECT)
             continue;
         while (weft_json_next(properties, &cursor, &name, &mine)) {
-            if (!requires(x, name) || !requires(y, name))
+            if (!weft_conj_requires(x, name) || !weft_conj_requires(y, name))
                 continue;
             for (size_t k = 0; k < y->n; k++) {
                 const weft_json *yours =

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/detail.h"
 #include "text/grammar/nfa.h"
+#include "text/utf8.h"
 
 #include <string.h>
 
@@ -59,41 +60,68 @@ static void sort(word *w, size_t n, size_t at) {
 
 /* Adds a word after the one before it; false without memory. `path` [longest] has the nodes of the
  * latter. */
-static bool add(weft_token_trie *trie, const word *w, const word *before, uint32_t *path) {
+static bool add(weft_token_trie *trie, weft_token_nodes *to, const word *w, const word *before,
+                uint32_t *path) {
     size_t same = 0, shorter = w->n < before->n ? w->n : before->n;
     while (same < shorter && w->bytes[same] == before->bytes[same])
         same++;
     for (size_t d = same; d < before->n; d++)
-        trie->nodes[path[d]].end = (uint32_t)trie->n;
+        to->items[path[d]].end = (uint32_t)to->n;
     if (same == w->n) { /* the same word again */
-        int32_t *token = &trie->nodes[path[same - 1]].token;
+        int32_t *token = &to->items[path[same - 1]].token;
         trie->same[w->id] = *token;
         *token = w->id;
         return true;
     }
-    if (!weft_nfa_grow(&trie->a, (void **)&trie->nodes, &trie->room, trie->n + w->n - same,
-                       sizeof *trie->nodes))
+    if (!weft_nfa_grow(&trie->a, (void **)&to->items, &to->room, to->n + w->n - same,
+                       sizeof *to->items))
         return false;
     for (size_t d = same; d < w->n; d++) {
-        path[d] = (uint32_t)trie->n;
-        trie->nodes[trie->n++] = (weft_token_node){
+        path[d] = (uint32_t)to->n;
+        to->items[to->n++] = (weft_token_node){
             .token = d + 1 == w->n ? w->id : -1, .depth = (uint32_t)d + 1, .byte = w->bytes[d]};
     }
     return true;
 }
 
-static bool build(weft_token_trie *trie, word *words, size_t n) {
+static bool build(weft_token_trie *trie, weft_token_nodes *to, const word *words, size_t n) {
     uint32_t *path = weft_alloc(&trie->a, weft_size_of(trie->longest + 1, sizeof *path));
     if (!path)
         return false;
     word none = {(const unsigned char *)"", 0, -1};
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++)
-        ok = add(trie, &words[i], i ? &words[i - 1] : &none, path);
+        ok = add(trie, to, &words[i], i ? &words[i - 1] : &none, path);
     for (size_t d = 0; ok && n > 0 && d < words[n - 1].n; d++)
-        trie->nodes[path[d]].end = (uint32_t)trie->n;
+        to->items[path[d]].end = (uint32_t)to->n;
     weft_dealloc(&trie->a, path, (trie->longest + 1) * sizeof *path);
     return ok;
+}
+
+/* The characters of a plain token; 0: it is not plain. */
+static size_t plain_characters(const word *w) {
+    size_t count = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        unsigned char c = w->bytes[i];
+        if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f)
+            return 0;
+        count += (c & 0xc0) != 0x80;
+    }
+    bool whole = weft_utf8_valid(w->bytes, w->n) == w->n;
+    return whole && count <= WEFT_PLAIN_CHARACTERS ? count : 0;
+}
+
+/* Notes the plain words, and moves the others to the front; their number. */
+static size_t split_plain(weft_token_trie *trie, word *words, size_t n) {
+    size_t n_rest = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t count = plain_characters(&words[i]), id = (size_t)words[i].id;
+        if (count == 0)
+            words[n_rest++] = words[i];
+        for (size_t k = count; count > 0 && k <= WEFT_PLAIN_CHARACTERS; k++)
+            trie->plain[(k - 1) * trie->n_words + id / 64] |= UINT64_C(1) << (id % 64);
+    }
+    return n_rest;
 }
 
 weft_status weft_token_trie_create(const weft_tokenizer *t, const weft_allocator *a,
@@ -119,7 +147,11 @@ weft_status weft_token_trie_create(const weft_tokenizer *t, const weft_allocator
             trie->longest = n_bytes > trie->longest ? n_bytes : trie->longest;
         }
         sort(words, n, 0);
-        ok = build(trie, words, n);
+        trie->n_words = (n_tokens + 63) / 64 + 1;
+        trie->plain =
+            weft_alloc_zeroed(a, WEFT_PLAIN_CHARACTERS * trie->n_words * sizeof(uint64_t));
+        ok = trie->plain && build(trie, &trie->all, words, n) &&
+             build(trie, &trie->rest, words, split_plain(trie, words, n));
     }
     weft_dealloc(a, words, words ? (n_tokens + 1) * sizeof *words : 0);
     if (ok) {
@@ -141,7 +173,10 @@ void weft_token_trie_free(weft_token_trie **trie) {
     weft_token_trie *t = *trie;
     *trie = NULL;
     weft_allocator a = t->a;
-    weft_dealloc(&a, t->nodes, t->room * sizeof *t->nodes);
+    weft_dealloc(&a, t->all.items, t->all.room * sizeof *t->all.items);
+    weft_dealloc(&a, t->rest.items, t->rest.room * sizeof *t->rest.items);
+    weft_dealloc(&a, t->plain,
+                 t->plain ? WEFT_PLAIN_CHARACTERS * t->n_words * sizeof(uint64_t) : 0);
     weft_dealloc(&a, t->same, (t->n_tokens + 1) * sizeof *t->same);
     weft_dealloc(&a, t, sizeof *t);
 }

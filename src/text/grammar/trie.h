@@ -16,10 +16,20 @@ typedef struct weft_token_node {
     uint8_t byte;
 } weft_token_node;
 
+typedef struct weft_token_nodes {
+    weft_token_node *items; /* [n] */
+    size_t n, room;
+} weft_token_nodes;
+
+/* Plain tokens are whole characters that JSON does not escape: inside of a text they are all alike
+ * but for how many characters they have. Longer ones count as not plain. */
+#define WEFT_PLAIN_CHARACTERS 16
+
 typedef struct weft_token_trie {
     weft_allocator a;
-    weft_token_node *nodes; /* [n] */
-    size_t n, room;
+    weft_token_nodes all, rest; /* of all tokens; of those that are not plain */
+    uint64_t *plain; /* [WEFT_PLAIN_CHARACTERS, n_words] tokens of up to 1, 2, … characters */
+    size_t n_words;
     int32_t *same; /* [n_tokens] another token of the same bytes, -1: none */
     size_t n_tokens;
     size_t longest; /* bytes */

@@ -210,6 +210,89 @@ for n in (1, 3, 7, 12):
         "type": "object", "properties": {f"k{i}": {"enum": [i, str(i)]} for i in range(n)},
         "required": [f"k{n - 1}"], "additionalProperties": False}})
 
+# What is said by other keywords: conditions, exclusions, dependencies.
+KIND = {"type": "object", "properties": {"kind": {"enum": ["a", "b", "c"]}, "x": INTEGER,
+                                         "y": STRING}, "required": ["kind"]}
+add("not type", {"not": {"type": "string"}})
+add("not const", {"type": "string", "maxLength": 3, "not": {"const": "abc"}})
+add("not enum of numbers", {"type": "integer", "minimum": 0, "maximum": 6,
+                            "not": {"enum": [2, 5]}})
+add("not number", {"type": "number", "minimum": 0, "maximum": 2, "not": {"const": 1}})
+add("not range", {"type": "integer", "minimum": -9, "maximum": 9,
+                  "not": {"minimum": -3, "maximum": 3}})
+add("not pattern", {"type": "string", "maxLength": 6, "not": {"pattern": "[0-9]"}})
+add("not required", {"type": "object", "properties": {"a": INTEGER, "b": INTEGER},
+                     "not": {"required": ["a", "b"]}})
+add("not a member's value", {**KIND, "not": {"properties": {"kind": {"const": "b"}},
+                                             "required": ["kind"]}})
+add("not anyOf", {"type": ["string", "integer", "null"], "not": {"anyOf": [
+    {"type": "null"}, {"type": "integer", "minimum": 5}]}})
+add("not allOf", {"type": "integer", "minimum": 0, "maximum": 20, "not": {"allOf": [
+    {"minimum": 5}, {"maximum": 15}]}})
+add("not among listed", {"enum": ["a", "bb", "ccc", 4], "not": {"minLength": 3}})
+add("if then else", {**KIND, "if": {"properties": {"kind": {"const": "a"}}},
+                     "then": {"required": ["x"]}, "else": {"required": ["y"]}})
+add("if then", {**KIND, "if": {"properties": {"kind": {"const": "a"}}, "required": ["kind"]},
+                "then": {"properties": {"x": {"minimum": 10}}, "required": ["x"]}})
+add("two conditions", {**KIND, "allOf": [
+    {"if": {"properties": {"kind": {"const": k}}}, "then": {"required": [n]}}
+    for k, n in (("a", "x"), ("b", "y"))]})
+add("if of a number", {"type": "integer", "minimum": 0, "maximum": 100,
+                       "if": {"minimum": 50}, "then": {"multipleOf": 10}})
+add("oneOf overlapping ranges", {"type": "integer", "oneOf": [
+    {"minimum": 0, "maximum": 10}, {"minimum": 8, "maximum": 20}]})
+add("oneOf required", {"type": "object", "properties": {"a": INTEGER, "b": STRING, "c": BOOLEAN},
+                       "oneOf": [{"required": ["a"]}, {"required": ["b"]}]})
+add("oneOf objects", {"oneOf": [
+    {"type": "object", "properties": {"a": INTEGER}, "required": ["a"]},
+    {"type": "object", "properties": {"b": STRING}, "required": ["b"]}]})
+add("oneOf strings", {"oneOf": [{"type": "string", "maxLength": 3},
+                                {"type": "string", "pattern": "^[a-c]+$", "maxLength": 6}]})
+add("dependentRequired", {"type": "object", "properties": {"card": STRING, "address": STRING,
+                                                           "name": STRING},
+                          "dependentRequired": {"card": ["address"]}})
+add("dependentSchemas", {"type": "object", "properties": {"n": INTEGER, "m": INTEGER},
+                         "dependentSchemas": {"n": {"properties": {"m": {"minimum": 5}},
+                                                    "required": ["m"]}}})
+# Numbers, arrays and members by rule.
+for step in (2, 3, 7, 10, 60, 1000):
+    add(f"integer multipleOf {step}", {"type": "integer", "multipleOf": step})
+add("integer multipleOf with bounds", {"type": "integer", "multipleOf": 5, "minimum": -12,
+                                       "maximum": 33})
+add("integer multipleOf from", {"type": "integer", "multipleOf": 250, "minimum": 1})
+add("number multipleOf", {"type": "number", "multipleOf": 4, "exclusiveMaximum": 0})
+add("integer multipleOf two", {"allOf": [{"type": "integer", "multipleOf": 4},
+                                         {"multipleOf": 6}], "minimum": 0, "maximum": 99})
+add("array unique enum", {"type": "array", "uniqueItems": True, "items": {
+    "enum": ["red", "green", "blue", 1, 2]}, "minItems": 1})
+add("array unique bounded", {"type": "array", "uniqueItems": True, "items": {
+    "type": "string", "enum": ["a", "b", "c", "d", "e", "f", "g"]}, "minItems": 2, "maxItems": 3})
+add("array unique of one", {"type": "array", "uniqueItems": True, "items": STRING, "maxItems": 1})
+add("array contains", {"type": "array", "items": INTEGER, "contains": {"const": 7},
+                       "maxItems": 5})
+add("array contains between", {"type": "array", "items": {"enum": [1, 2, 3]}, "contains": {
+    "minimum": 3}, "minContains": 2, "maxContains": 3, "maxItems": 6, "minItems": 3})
+add("array contains at most", {"type": "array", "items": {"type": ["integer", "string"]},
+                               "contains": STRING, "minContains": 0, "maxContains": 1,
+                               "maxItems": 4})
+add("patternProperties", {"type": "object", "patternProperties": {"^x-[a-z]+$": INTEGER}})
+add("patternProperties and others", {"type": "object", "properties": {"id": INTEGER},
+                                     "required": ["id"],
+                                     "patternProperties": {"^s_": STRING, "^n_": NUMBER},
+                                     "additionalProperties": BOOLEAN})
+add("patternProperties closed", {"type": "object", "properties": {"xa": INTEGER},
+                                 "patternProperties": {"^x": {"minimum": 3}, "y$": BOOLEAN},
+                                 "additionalProperties": False, "required": ["xa"]})
+add("propertyNames", {"type": "object", "propertyNames": {"pattern": "^[a-z]{1,4}$"},
+                      "additionalProperties": INTEGER})
+add("propertyNames by length", {"type": "object", "propertyNames": {"maxLength": 3},
+                                "properties": {"abc": INTEGER, "abcd": INTEGER},
+                                "additionalProperties": BOOLEAN})
+add("pattern twice", {"allOf": [{"type": "string", "pattern": "^[a-f]+$"}, {"pattern": "ab"}],
+                      "maxLength": 9})
+add("pattern and format", {"type": "string", "format": "date", "pattern": "^20[0-4]"})
+add("enum beside pattern", {"type": "string", "enum": ["ab", "cd", "abc"], "pattern": "^a"})
+
 print("[")
 print(",\n".join(json.dumps(entry, ensure_ascii=False) for entry in LIST))
 print("]")
