@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <locale.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ static const char help[] =
     "  -t N                threads (default: physical cores); -tb N  of prompts; --pin  to CPUs\n"
     "  -s SEED  --temp T   the same seed gives the same text; T 0 is greedy (default 0.8)\n"
     "  --help-sampling     all options of sampling: top-k, penalties, biases, ends, chains\n"
-    "  --json-schema FILE  --grammar FILE  --regex R   what every answer has to be\n"
+    "  --json-schema S  --grammar G  --regex R   what every answer has to be, as weft run has it\n"
     "  --cache-type TYPE   f16 (default), f32, bf16 or q8_0\n"
     "  --reproducible      the same bits on every machine; --float: a checking path\n"
     "  --cpu NAME          highest variant of the kernels\n"
@@ -36,31 +35,11 @@ static const char help[] =
 
 static int parse(int argc, char **argv, chat_options *o) {
     const tool_option table[] = {
-        TOOL_ENGINE_OPTIONS(&o->engine),
-        TOOL_CHOOSING_OPTIONS(&o->choosing),
-        {'m', "model", TOOL_STRING, &o->model, 0, 0},
-        {0, "system", TOOL_STRING, &o->system, 0, 0},
+        TOOL_GENERATING_OPTIONS(&o->g),
         {0, "resume", TOOL_STRING, &o->resume, 0, 0},
-        {'n', "tokens", TOOL_I32, &o->n, -1, INT32_MAX},
-        {'c', "context", TOOL_I32, &o->context, 1, INT32_MAX},
-        {0, "cache-type", TOOL_STRING, &o->cache_type, 0, 0},
-        {0, "pre", TOOL_STRING, &o->pre, 0, 0},
         {0, "no-history", TOOL_FLAG, &o->no_history, 0, 0},
-        {0, "stats", TOOL_FLAG, &o->stats, 0, 0},
-        {0, "help-sampling", TOOL_FLAG, &o->help_sampling, 0, 0},
     };
-    int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], NULL);
-    if (code < 0 && o->help_sampling) {
-        tool_write(tool_choosing_help, strlen(tool_choosing_help));
-        return tool_finish(TOOL_DONE);
-    }
-    weft_dtype type;
-    if (code < 0)
-        code = tool_choosing_check(&o->choosing, "chat");
-    if (code < 0 && o->cache_type && !tool_cache_type(o->cache_type, &type))
-        code = tool_usage("chat", "--cache-type wants f16, f32, bf16 or q8_0, not '%s'",
-                          o->cache_type);
-    return code;
+    return tool_generating_parse(argc, argv, help, table, sizeof table / sizeof table[0], &o->g);
 }
 
 void chat_say(const chat *c, const char *format, ...) {
@@ -74,16 +53,6 @@ void chat_say(const chat *c, const char *format, ...) {
 }
 
 /* ---- One answer ---- */
-
-/* For the signal handler; NULL outside of an answer. */
-static weft_session *volatile running;
-
-static void on_interrupt(int number) {
-    (void)number;
-    weft_session *session = running;
-    if (session)
-        weft_session_cancel(session);
-}
 
 /* What the model has said so far. */
 typedef struct answer {
@@ -151,18 +120,18 @@ static weft_status generate(chat *c, answer *a, weft_generate_result *result) {
     weft_sampler *sampler;
     const weft_chat_parser_options parser = {.prompt = c->text.text,
                                              .prompt_bytes = c->text.n_text};
-    weft_status status = weft_sampler_create(c->engine, &c->options->choosing.sampler, &sampler);
+    weft_status status = weft_sampler_create(c->engine, &c->options->g.choosing.sampler, &sampler);
     if (status)
         return status;
     status = weft_chat_parser_create(c->template, &parser, on_delta, a, &a->parser);
     /* The oldest part of a long conversation goes, but no answer is endless. */
     c->generate.max_tokens =
-        c->options->n >= 0 ? c->options->n : weft_session_n_context(c->session);
-    running = c->session;
+        c->options->g.n >= 0 ? c->options->g.n : weft_session_n_context(c->session);
+    tool_running(c->session);
     if (!status)
         status = weft_generate(c->session, c->text.ids, c->text.n_ids, sampler, &c->generate,
                                on_text, a, result);
-    running = NULL;
+    tool_running(NULL);
     if (a->parser && !status && weft_chat_parser_finish(a->parser))
         status = WEFT_E_MEMORY;
     weft_chat_parser_destroy(&a->parser);
@@ -182,9 +151,9 @@ bool chat_answer(chat *c) {
         status = WEFT_E_MEMORY;
     if (status)
         tool_fail_status("chat", status);
-    else if (result.reason == WEFT_STOP_LENGTH && c->options->n < 0)
+    else if (result.reason == WEFT_STOP_LENGTH && c->options->g.n < 0)
         fprintf(stderr, "[cut off after %d tokens]\n", result.n_generated);
-    if (!status && c->options->stats)
+    if (!status && c->options->g.stats)
         show_stats(c, &result);
     /* What was said before a failure or Ctrl-C is part of the conversation too. */
     const char *said = a.raw ? a.raw : "";
@@ -327,18 +296,19 @@ static int with_session(chat *c) {
     char *history = terminal && !c->options->no_history ? history_path() : NULL;
     int code = TOOL_DONE;
     c->line = tool_line_open(chat_words, history);
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
     /* A script is stopped as any other; a person stops the answer. */
     if (terminal)
-        sigaction(SIGINT, &action, NULL);
+        tool_catch_interrupt(false);
     if (!c->line)
         code = tool_fail("chat", "no memory");
-    else if (c->options->system && chat_text_set_system(&c->text, c->options->system))
+    else if (c->options->g.system && chat_text_set_system(&c->text, c->options->g.system))
         code = tool_fail("chat", "no memory for the system message");
     else if (c->options->resume && !chat_load(c, c->options->resume))
         code = TOOL_FAILED;
     if (code == TOOL_DONE) {
+        const char *family = weft_chat_template_family(c->template);
+        if (family)
+            chat_say(c, "The model has no chat template: that of %s stands in.", family);
         if (terminal)
             chat_say(c, "/help lists the commands, Ctrl-D ends.");
         code = loop(c);
@@ -350,39 +320,36 @@ static int with_session(chat *c) {
 }
 
 static int with_model(chat *c) {
-    weft_session_options options = weft_session_options_default();
-    options.n_context = c->options->context;
-    if (c->options->cache_type)
-        (void)tool_cache_type(c->options->cache_type, &options.cache_type);
     const weft_tokenizer *tokenizer = weft_model_tokenizer(c->model);
     c->text.tokenizer = tokenizer;
     c->generate = weft_generate_options_default();
     c->generate.context_shift = true;
     c->generate.show_special = true;
-    int code = tool_choosing_open(&c->options->choosing, tokenizer, &c->generate);
+    int code = tool_choosing_open(&c->options->g.choosing, tokenizer, &c->generate);
     if (code >= 0)
         return code;
     weft_status status = weft_chat_template_open(tokenizer, &c->template);
     if (status)
         return tool_fail_status("chat template", status);
-    status = weft_session_create(c->model, &options, &c->session);
-    code = status ? tool_fail_status("session", status) : with_session(c);
+    code = tool_generating_session(&c->options->g, c->model, &c->session);
+    if (code < 0)
+        code = with_session(c);
     weft_session_release(&c->session);
     weft_chat_template_release(&c->template);
-    tool_choosing_close(&c->options->choosing);
+    tool_choosing_close(&c->options->g.choosing);
     return code;
 }
 
 int tool_chat(int argc, char **argv) {
-    chat_options o = {.n = -1, .choosing = tool_choosing_default()};
+    chat_options o = {.g = {.n = -1, .choosing = tool_choosing_default()}};
     int code = parse(argc, argv, &o);
     if (code >= 0)
         return code;
     setlocale(LC_CTYPE, "");
     chat c = {.options = &o};
-    code = tool_open_engine(&o.engine, &c.engine);
+    code = tool_open_engine(&o.g.engine, &c.engine);
     if (code < 0)
-        code = tool_open_model(c.engine, o.model, TOOL_WITH_TEXT, o.pre, &c.model);
+        code = tool_open_model(c.engine, o.g.model, TOOL_WITH_TEXT, o.g.pre, &c.model);
     if (code < 0)
         code = with_model(&c);
     weft_model_release(&c.model);

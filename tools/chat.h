@@ -5,16 +5,14 @@
 
 #include "chat_text.h"
 #include "chat_view.h"
-#include "choosing.h"
+#include "generating.h"
 #include "line.h"
 #include "tool.h"
 
 typedef struct chat_options {
-    tool_engine engine;
-    const char *model, *system, *cache_type, *pre, *resume;
-    int32_t n, context;
-    bool no_history, stats, help_sampling;
-    tool_choosing choosing;
+    tool_generating g;
+    const char *resume;
+    bool no_history;
 } chat_options;
 
 typedef struct chat {

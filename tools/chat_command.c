@@ -32,24 +32,41 @@ static bool run_system(chat *c, const char *text) {
         chat_say(c, "%s", has_system(c) ? c->text.messages[0].content : "no system message");
     else if (chat_text_set_system(&c->text, strcmp(text, "-") == 0 ? NULL : text))
         tool_fail("/system", "no memory");
+    else
+        chat_say(c, has_system(c) ? "system message set" : "system message removed");
     return true;
 }
 
 static bool run_reset(chat *c, const char *text) {
     (void)text;
-    chat_text_cut(&c->text, has_system(c));
+    size_t kept = has_system(c);
+    chat_say(c, "forgotten: %zu messages%s", c->text.n - kept,
+             kept ? "; the system message stays" : "");
+    chat_text_cut(&c->text, kept);
     return true;
+}
+
+/* The beginning of a text, for one line: at most 40 bytes of whole characters, of the first line.
+ */
+static int preview(const char *text) {
+    size_t n = strcspn(text, "\r\n\t\x1b");
+    if (n > 40)
+        for (n = 40; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--;
+    return (int)n;
 }
 
 static bool run_undo(chat *c, const char *text) {
     (void)text;
-    size_t n = c->text.n;
-    if (last_is(c, 1, "assistant") && last_is(c, 2, "user"))
-        chat_text_cut(&c->text, n - 2);
-    else if (last_is(c, 1, "user"))
-        chat_text_cut(&c->text, n - 1);
-    else
+    size_t taken = last_is(c, 1, "assistant") && last_is(c, 2, "user") ? 2 : last_is(c, 1, "user");
+    if (taken) {
+        const char *last = c->text.messages[c->text.n - taken].content;
+        chat_say(c, "taken back: \"%.*s%s\"%s", preview(last), last, last[preview(last)] ? "…" : "",
+                 taken == 2 ? " and its answer" : "");
+    } else {
         chat_say(c, "nothing to take back");
+    }
+    chat_text_cut(&c->text, c->text.n - taken);
     return true;
 }
 
@@ -61,7 +78,7 @@ static bool run_regen(chat *c, const char *text) {
         chat_say(c, "nothing to answer");
         return true;
     }
-    c->options->choosing.sampler.seed++; /* the same seed would give the same answer */
+    c->options->g.choosing.sampler.seed++; /* the same seed would give the same answer */
     return chat_answer(c);
 }
 
@@ -127,7 +144,7 @@ static bool set(const param *p, const char *text) {
 }
 
 static bool run_params(chat *c, const char *text) {
-    weft_sampler_options *s = &c->options->choosing.sampler;
+    weft_sampler_options *s = &c->options->g.choosing.sampler;
     const param table[] = {
         {"temp", TOOL_F32, &s->temperature, 0, 1000},
         {"top-k", TOOL_I32, &s->top_k, 0, INT32_MAX},
@@ -135,8 +152,8 @@ static bool run_params(chat *c, const char *text) {
         {"min-p", TOOL_F32, &s->min_p, 0, 1},
         {"repeat-penalty", TOOL_F32, &s->repeat_penalty, 0.01, 100},
         {"seed", TOOL_U64, &s->seed, 0, 9e15},
-        {"tokens", TOOL_I32, &c->options->n, -1, INT32_MAX},
-        {"stats", TOOL_FLAG, &c->options->stats, 0, 1},
+        {"tokens", TOOL_I32, &c->options->g.n, -1, INT32_MAX},
+        {"stats", TOOL_FLAG, &c->options->g.stats, 0, 1},
     };
     const size_t n = sizeof table / sizeof table[0];
     size_t n_name = strcspn(text, " ");

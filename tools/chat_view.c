@@ -76,6 +76,15 @@ static bool put(chat_view *view, char c) {
         view->n_start = 0;
         return written;
     }
+    /* What a model says is text: it moves no cursor and paints no window. */
+    unsigned char byte = (unsigned char)c;
+    if ((byte < 0x20 && c != '\t') || byte == 0x7f)
+        c = '?';
+    if (byte >= 0x80 && byte < 0xa0 && view->n_word > 0 &&
+        (unsigned char)view->word[view->n_word - 1] == 0xc2) {
+        view->word[view->n_word - 1] = '?';
+        return true;
+    }
     note_start(view, c);
     if (c == ' ' || c == '\t') {
         int width = view->code ? 0 : window_width();

@@ -76,12 +76,12 @@ static int read_bias(tool_choosing *c, const weft_tokenizer *t) {
         const char *text = c->logit_bias.items[i], *equals = strrchr(text, '=');
         double bias = 0;
         if (!equals || !find_token(t, text, (size_t)(equals - text), &c->biases[i].token))
-            return tool_fail("--logit-bias", "'%s' is not TOKEN=BIAS with a token of the model",
-                             text);
+            return tool_bad_value("--logit-bias",
+                                  "'%s' is not TOKEN=BIAS with a token of the model", text);
         if (strcmp(equals + 1, "-inf") == 0)
             bias = -INFINITY;
         else if (!tool_parse_real(equals + 1, -1e6, 1e6, &bias))
-            return tool_fail("--logit-bias", "'%s' has no number behind '='", text);
+            return tool_bad_value("--logit-bias", "'%s' has no number behind '='", text);
         c->biases[i].bias = (float)bias;
     }
     c->sampler.logit_bias = c->biases;
@@ -117,24 +117,31 @@ static int find_breakers(tool_choosing *c, const weft_tokenizer *t) {
 
 /* ---- Grammars ---- */
 
+/* Whether the value of the option is the grammar itself. */
+static bool is_inside(weft_grammar_kind kind, const char *text) {
+    if (kind == WEFT_GRAMMAR_GBNF)
+        return strstr(text, "::=") != NULL;
+    return kind == WEFT_GRAMMAR_REGEX || text[strspn(text, " \t\r\n")] == '{' ||
+           strcmp(text, "true") == 0;
+}
+
 static int compile(tool_choosing *c, const weft_tokenizer *t) {
-    bool inside = c->json_schema && strspn(c->json_schema, " \t\r\n") ==
-                                        strcspn(c->json_schema, "{"); /* the schema itself */
-    const char *text = c->regex ? c->regex : c->json_schema;
-    const char *what = c->regex ? "--regex" : c->grammar ? "--grammar" : "--json-schema";
-    char *read = NULL;
-    size_t n_bytes = text ? strlen(text) : 0;
-    if (c->grammar || (c->json_schema && !inside)) {
-        int code = tool_read_file(c->grammar ? c->grammar : c->json_schema, &read, &n_bytes);
-        if (code >= 0)
-            return code;
-        text = read;
-    }
     weft_grammar_kind kind = c->regex     ? WEFT_GRAMMAR_REGEX
                              : c->grammar ? WEFT_GRAMMAR_GBNF
                                           : WEFT_GRAMMAR_JSON_SCHEMA;
+    const char *what = c->regex ? "--regex" : c->grammar ? "--grammar" : "--json-schema";
+    const char *value = c->regex ? c->regex : c->grammar ? c->grammar : c->json_schema;
+    char *text;
+    size_t n_bytes;
+    bool inside = is_inside(kind, value);
+    int code = tool_read_value(what, value, inside, &text, &n_bytes);
+    if (code >= 0)
+        return code;
+    /* The newline that ends a file is no part of an expression. */
+    if (kind == WEFT_GRAMMAR_REGEX && value[0] == '@' && n_bytes > 0 && text[n_bytes - 1] == '\n')
+        n_bytes--;
     weft_status status = weft_grammar_create(t, kind, text, n_bytes, &c->compiled);
-    free(read);
+    free(text);
     return status ? tool_fail_status(what, status) : -1;
 }
 
@@ -143,8 +150,8 @@ int tool_choosing_open(tool_choosing *c, const weft_tokenizer *t, weft_generate_
     for (size_t i = 0; i < c->stop_tokens.n && code < 0; i++)
         if (!find_token(t, c->stop_tokens.items[i], strlen(c->stop_tokens.items[i]),
                         &c->stop_ids[i]))
-            code =
-                tool_fail("--stop-token", "the model has no token '%s'", c->stop_tokens.items[i]);
+            code = tool_bad_value("--stop-token", "the model has no token '%s'",
+                                  c->stop_tokens.items[i]);
     if (code < 0)
         code = find_breakers(c, t);
     if (code < 0 && (c->json_schema || c->grammar || c->regex))

@@ -9,21 +9,17 @@
 #include <weft/extra/write.h>
 
 static const char help[] =
-    "weft convert: write a Hugging Face folder as a GGUF file\n"
-    "\n"
     "Usage: weft convert FOLDER OUT.gguf [options]\n"
+    "Writes a Hugging Face folder as a GGUF file.\n"
     "  FOLDER        config.json, tokenizer.json and model.safetensors or its shards\n"
     "  --type TYPE   of the matrices: F16, BF16, F32, Q8_0, or any type of weft quantize\n"
     "                (default: as in the folder); vectors are F32\n"
     "  --pre NAME    the pre-tokeniser's name in the file (default: the known one that cuts\n"
     "                text alike)\n"
     "  -t N          threads (default: physical cores)\n"
-    "\n"
     "Tensors, keys, tokeniser and chat template are written as other programs expect them.\n"
     "What the file could not say exactly is refused.\n"
-    "\n"
-    "Example:\n"
-    "  weft convert ./SmolLM2-135M smollm2.gguf --type F16\n";
+    "Example: weft convert ./SmolLM2-135M smollm2.gguf --type F16\n";
 
 int tool_convert(int argc, char **argv) {
     tool_engine how = {0};

@@ -10,9 +10,8 @@
 #include <weft/extra/inspect.h>
 
 static const char help[] =
-    "weft diff: show what differs between two model files\n"
-    "\n"
     "Usage: weft diff A B [options]\n"
+    "Shows what differs between two model files.\n"
     "  A, B            GGUF files (any shard of a split one), Hugging Face folders, or names\n"
     "                  of fetched models\n"
     "  --tensors       tensors alone, not the metadata\n"
@@ -21,9 +20,7 @@ static const char help[] =
     "  -t N            threads (default: physical cores)\n"
     "Tensors are compared as float32, whatever their types. Exit status: 0 equal, 1 different\n"
     "or failed.\n"
-    "\n"
-    "Example:\n"
-    "  weft diff model-f16.gguf model-q4_k_m.gguf --tensors\n";
+    "Example: weft diff model-f16.gguf model-q4_k_m.gguf --tensors\n";
 
 typedef struct options {
     tool_engine engine;

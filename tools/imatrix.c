@@ -8,9 +8,8 @@
 #include <weft/extra/quantize.h>
 
 static const char help[] =
-    "weft imatrix: gather the importance of a model's columns over a text\n"
-    "\n"
     "Usage: weft imatrix -f TEXT -o FILE.gguf [options]\n"
+    "Gathers the importance of a model's columns over a text.\n"
     "  -m MODEL   GGUF file, folder or known name (default: " TOOL_DEFAULT_MODEL ")\n"
     "  -f TEXT    a text like what the model is for; some 100,000 words are plenty (-: stdin)\n"
     "  -o FILE    for weft quantize --imatrix\n"
@@ -18,9 +17,7 @@ static const char help[] =
     "  --chunks N at most N chunks\n"
     "  -t N       threads (default: physical cores)\n"
     "  --cpu NAME use at most scalar, avx2, avx512 or neon kernels\n"
-    "\n"
-    "Example:\n"
-    "  weft imatrix -m model-f16.gguf -f text.txt -o imatrix.gguf\n";
+    "Example: weft imatrix -m model-f16.gguf -f text.txt -o imatrix.gguf\n";
 
 typedef struct options {
     tool_engine engine;

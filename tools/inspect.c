@@ -12,9 +12,8 @@
 #define SHOWN_ITEMS 6  /* of an array in the table */
 
 static const char help[] =
-    "weft inspect: show or check a model file\n"
-    "\n"
     "Usage: weft inspect PATH [options]\n"
+    "Shows or checks a model file.\n"
     "  PATH            a GGUF file (any shard of a split one), a Hugging Face folder,\n"
     "                  or the name of a fetched model\n"
     "  --check         validate everything that weft run would; exit status 1 and the\n"
@@ -23,9 +22,7 @@ static const char help[] =
     "  -c, --context N the context length that the memory is stated for\n"
     "                  (default: the model's, at most 4096)\n"
     "  --json          everything as one JSON object: summary, metadata, tensors\n"
-    "\n"
-    "Example:\n"
-    "  weft inspect --check smollm2-135m\n";
+    "Example: weft inspect --check smollm2-135m\n";
 
 typedef struct inspect_options {
     bool json, check, digest;

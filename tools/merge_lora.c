@@ -9,16 +9,13 @@
 #include <weft/extra/quantize.h>
 
 static const char help[] =
-    "weft merge-lora: write a model with adapters merged into its weights\n"
-    "\n"
     "Usage: weft merge-lora MODEL ADAPTER[:SCALE] ... OUT.gguf [options]\n"
+    "Writes a model with adapters merged into its weights.\n"
     "  MODEL        GGUF file, folder or known name\n"
     "  ADAPTER      a GGUF adapter or a PEFT folder; several add up\n"
     "  --type TYPE  of the result, as in weft quantize (default: each tensor keeps its type)\n"
     "  -t N         threads (default: physical cores)\n"
-    "\n"
-    "Example:\n"
-    "  weft merge-lora model-f16.gguf adapter.gguf:0.5 merged.gguf\n";
+    "Example: weft merge-lora model-f16.gguf adapter.gguf:0.5 merged.gguf\n";
 
 bool tool_parse_scale(char *text, float *scale) {
     double value;
@@ -38,11 +35,11 @@ int tool_use_adapters(weft_model *model, weft_session *session, tool_list *adapt
     int code = -1;
     size_t n = adapters->n;
     if (n > WEFT_ADAPTERS)
-        return tool_fail("--lora", "%zu adapters, at most %d", n, WEFT_ADAPTERS);
+        return tool_bad_value("--lora", "%zu adapters, at most %d", n, WEFT_ADAPTERS);
     for (size_t i = 0; code < 0 && i < n; i++) {
         char *text = (char *)adapters->items[i]; /* argv is ours to change */
         if (!tool_parse_scale(text, &uses[i].scale)) {
-            code = tool_fail("--lora", "'%s': the scale is no number", text);
+            code = tool_bad_value("--lora", "'%s': the scale is no number", text);
             break;
         }
         weft_status status = weft_adapter_open(model, text, &uses[i].adapter);

@@ -9,9 +9,8 @@
 #include <weft/extra/quantize.h>
 
 static const char help[] =
-    "weft quantize: write a model in fewer bits\n"
-    "\n"
     "Usage: weft quantize IN OUT.gguf TYPE [options]\n"
+    "Writes a model in fewer bits.\n"
     "  IN                  a GGUF file (any shard of a split one), a Hugging Face folder, or\n"
     "                      the name of a fetched model; best with 16 or 32 bits\n"
     "  TYPE                one of those below; K_S, K_M, K_L give some tensors more bits\n"
@@ -20,11 +19,9 @@ static const char help[] =
     "                      match counts\n"
     "  --pure              TYPE for every matrix\n"
     "  -t N                threads (default: physical cores)\n"
-    "\n"
     "Rows that are no whole blocks of a type get a type of smaller blocks. Types:\n";
 
-static const char example[] = "\nExample:\n"
-                              "  weft quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M\n";
+static const char example[] = "Example: weft quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M\n";
 
 typedef struct options {
     tool_engine engine;

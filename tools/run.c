@@ -1,10 +1,9 @@
 /* weft run: generates text from a prompt and streams it to stdout. */
-#include "choosing.h"
+#include "generating.h"
 #include "prompt.h"
 #include "run_output.h"
 #include "tool.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,8 @@ static const char help[] =
     "  -s SEED  --temp T    the same seed gives the same text; T 0 is greedy (default 0.8)\n"
     "  --stop TEXT          ends before TEXT; may be given many times\n"
     "  --help-sampling      all options of sampling: top-k, penalties, biases, ends, chains\n"
-    "  --json-schema FILE   a JSON value that validates; also the schema itself in place of FILE\n"
-    "  --grammar FILE  --regex R       a text of a GBNF grammar; one that R matches as a whole\n"
+    "  --json-schema S  --grammar G  --regex R   what the text has to be: a JSON value, GBNF, a\n"
+    "                       match; each is given as it is or as @FILE, S and G also as a file\n"
     "  --lookup  --draft MODEL         guess: repetitions, with a small model; the same text "
     "sooner\n"
     "  --system TEXT  --no-template    system message; the prompt as it is, also for chat models\n"
@@ -33,86 +32,46 @@ static const char help[] =
     "  -tb N  --pin         threads of prompts; each thread stays on a CPU of its own\n"
     "  --cpu NAME           highest variant of the kernels: scalar, avx2, avx512, vnni …\n"
     "  --pre NAME           pre-tokeniser, for a file that names an unknown one\n"
-    "  --stats              timings on stderr\n"
+    "  --stats              timings on stderr; --quiet: no word about a text that was cut off\n"
     "Ctrl-C ends the text (exit status 130).\n"
     "Example: weft run -p \"Why is the sky blue?\" -n 100 -s 1\n";
 
 typedef struct run_options {
-    tool_engine engine;
-    const char *model, *prompt, *file, *system, *cache_type, *pre, *prompt_cache, *draft;
-    int32_t n, context, logprobs, n_draft;
-    bool no_template, context_shift, stats, json, stream, help_sampling;
-    tool_choosing choosing;
+    tool_generating g;
+    const char *prompt, *file, *prompt_cache, *draft;
+    int32_t logprobs, n_draft;
+    bool no_template, context_shift, json, stream, quiet;
     tool_list adapters;
 } run_options;
 
-static int check_options(run_options *o) {
-    int code = tool_choosing_check(&o->choosing, "run");
+static int parse(int argc, char **argv, run_options *o) {
+    const tool_option table[] = {
+        TOOL_GENERATING_OPTIONS(&o->g),
+        {0, "lora", TOOL_LIST, &o->adapters, 0, 0},
+        {'p', "prompt", TOOL_STRING, &o->prompt, 0, 0},
+        {'f', "file", TOOL_STRING, &o->file, 0, 0},
+        {0, "no-template", TOOL_FLAG, &o->no_template, 0, 0},
+        {0, "context-shift", TOOL_FLAG, &o->context_shift, 0, 0},
+        {0, "prompt-cache", TOOL_STRING, &o->prompt_cache, 0, 0},
+        {0, "json", TOOL_FLAG, &o->json, 0, 0},
+        {0, "stream", TOOL_FLAG, &o->stream, 0, 0},
+        {0, "quiet", TOOL_FLAG, &o->quiet, 0, 0},
+        {0, "logprobs", TOOL_I32, &o->logprobs, 0, 1000},
+        {0, "draft", TOOL_STRING, &o->draft, 0, 0},
+        {0, "draft-tokens", TOOL_I32, &o->n_draft, 1, 15},
+    };
+    int code =
+        tool_generating_parse(argc, argv, help, table, sizeof table / sizeof table[0], &o->g);
     if (code >= 0)
         return code;
-    weft_dtype type;
-    if (o->cache_type && !tool_cache_type(o->cache_type, &type))
-        return tool_usage("run", "--cache-type wants f16, f32, bf16 or q8_0, not '%s'",
-                          o->cache_type);
-    if (o->system && o->no_template)
+    if (o->g.system && o->no_template)
         return tool_usage("run", "--system needs the chat template that --no-template leaves out");
     if (!o->json && (o->logprobs >= 0 || o->stream))
         return tool_usage("run", "%s needs --json", o->stream ? "--stream" : "--logprobs");
     return -1;
 }
 
-static int parse(int argc, char **argv, run_options *o) {
-    const tool_option table[] = {
-        TOOL_ENGINE_OPTIONS(&o->engine),
-        TOOL_CHOOSING_OPTIONS(&o->choosing),
-        {'m', "model", TOOL_STRING, &o->model, 0, 0},
-        {0, "lora", TOOL_LIST, &o->adapters, 0, 0},
-        {'p', "prompt", TOOL_STRING, &o->prompt, 0, 0},
-        {'f', "file", TOOL_STRING, &o->file, 0, 0},
-        {'n', "tokens", TOOL_I32, &o->n, -1, INT32_MAX},
-        {'c', "context", TOOL_I32, &o->context, 1, INT32_MAX},
-        {0, "system", TOOL_STRING, &o->system, 0, 0},
-        {0, "no-template", TOOL_FLAG, &o->no_template, 0, 0},
-        {0, "context-shift", TOOL_FLAG, &o->context_shift, 0, 0},
-        {0, "prompt-cache", TOOL_STRING, &o->prompt_cache, 0, 0},
-        {0, "cache-type", TOOL_STRING, &o->cache_type, 0, 0},
-        {0, "pre", TOOL_STRING, &o->pre, 0, 0},
-        {0, "stats", TOOL_FLAG, &o->stats, 0, 0},
-        {0, "help-sampling", TOOL_FLAG, &o->help_sampling, 0, 0},
-        {0, "json", TOOL_FLAG, &o->json, 0, 0},
-        {0, "stream", TOOL_FLAG, &o->stream, 0, 0},
-        {0, "logprobs", TOOL_I32, &o->logprobs, 0, 1000},
-        {0, "draft", TOOL_STRING, &o->draft, 0, 0},
-        {0, "draft-tokens", TOOL_I32, &o->n_draft, 1, 15},
-    };
-    int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], NULL);
-    if (code < 0 && o->help_sampling) {
-        tool_write(tool_choosing_help, strlen(tool_choosing_help));
-        return tool_finish(TOOL_DONE);
-    }
-    return code >= 0 ? code : check_options(o);
-}
-
 /* ---- Generating ---- */
-
-/* For the signal handler; NULL outside of the generation. */
-static weft_session *volatile running;
-
-static void on_interrupt(int number) {
-    (void)number;
-    weft_session *session = running;
-    if (session)
-        weft_session_cancel(session);
-}
-
-/* The first Ctrl-C ends the text, a second one the process. */
-static void catch_interrupt(weft_session *session) {
-    running = session;
-    struct sigaction action = {.sa_handler = on_interrupt,
-                               .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-}
 
 static void show_stats(const run_options *o, const weft_session *session,
                        const weft_generate_result *r) {
@@ -129,10 +88,10 @@ static void show_stats(const run_options *o, const weft_session *session,
             rest > 0 ? r->n_generated / rest : 0);
     if (r->n_guessed > 0)
         fprintf(stderr, "guessed: %d tokens, %d of them right\n", r->n_guessed, r->n_right);
-    if (o->choosing.compiled && r->n_generated > 0)
+    if (o->g.choosing.compiled && r->n_generated > 0)
         fprintf(stderr, "grammar: %.1f us a token\n", r->grammar_seconds * 1e6 / r->n_generated);
     fprintf(stderr, "seed %llu, cache %.1f MB for %d positions\n",
-            (unsigned long long)o->choosing.sampler.seed,
+            (unsigned long long)o->g.choosing.sampler.seed,
             (double)weft_session_cache_bytes(session) / 1e6, weft_session_n_context(session));
 }
 
@@ -146,12 +105,26 @@ static int report(const run_options *o, weft_status status, const weft_generate_
     if (result->reason == WEFT_STOP_CANCELLED)
         return TOOL_INTERRUPTED;
     bool cut = result->reason == WEFT_STOP_LENGTH || result->reason == WEFT_STOP_CONTEXT;
-    if (o->choosing.compiled && cut)
+    if (o->g.choosing.compiled && cut)
         return tool_fail("run",
                          "the text was cut off after %d tokens, before what was asked for "
                          "was complete (-n N, -c N)",
                          result->n_generated);
     return TOOL_DONE;
+}
+
+/* A text that ends for want of room looks like any other: a word about it. */
+static void tell_if_cut(const run_options *o, const weft_generate_result *result) {
+    if (o->quiet || o->json || o->g.n == 0)
+        return;
+    if (result->reason == WEFT_STOP_LENGTH)
+        fprintf(stderr, "weft: run: cut off after %d tokens (-n N: more; -n -1: no limit)\n",
+                result->n_generated);
+    else if (result->reason == WEFT_STOP_CONTEXT)
+        fprintf(stderr,
+                "weft: run: cut off after %d tokens, the context is full (-c N: a longer one; "
+                "--context-shift: goes on)\n",
+                result->n_generated);
 }
 
 /* The text, with a sampler and options that are ready. */
@@ -168,15 +141,18 @@ static int generate(const run_options *o, weft_sampler *sampler, weft_generate_o
     }
     options->on_token = o->json ? run_output_token : NULL;
     options->n_top = o->logprobs > 0 ? o->logprobs : 0;
-    catch_interrupt(session);
+    tool_catch_interrupt(true);
+    tool_running(session);
     weft_status status = weft_generate(session, prompt->ids, prompt->n, sampler, options,
                                        run_output_text, &out, &result);
-    running = NULL;
+    tool_running(NULL);
     int code = report(o, status, &result); /* before anything else fails on this thread */
     if (!status || !o->json)
-        run_output_finish(&out, &result, o->choosing.sampler.seed);
+        run_output_finish(&out, &result, o->g.choosing.sampler.seed);
     run_output_close(&out);
-    if (o->stats && !status)
+    if (code == TOOL_DONE)
+        tell_if_cut(o, &result);
+    if (o->g.stats && !status)
         show_stats(o, session, &result);
     return code;
 }
@@ -186,7 +162,7 @@ static int generate(const run_options *o, weft_sampler *sampler, weft_generate_o
 /* A session like that of the model, for a draft of its text. */
 static int open_draft(const run_options *o, weft_engine *engine, int32_t n_context,
                       weft_model **model, weft_session **session) {
-    int code = tool_open_model(engine, o->draft, TOOL_WITH_TEXT, o->pre, model);
+    int code = tool_open_model(engine, o->draft, TOOL_WITH_TEXT, o->g.pre, model);
     if (code >= 0)
         return code;
     weft_session_options options = weft_session_options_default();
@@ -200,17 +176,19 @@ static int with_session(run_options *o, weft_engine *engine, weft_session *sessi
     weft_generate_options options = weft_generate_options_default();
     weft_sampler *sampler = NULL;
     weft_model *draft = NULL;
-    options.max_tokens = o->n;
+    options.max_tokens = o->g.n;
     options.context_shift = o->context_shift;
     options.n_draft = o->n_draft;
     if (prompt->n_system > options.n_keep)
         options.n_keep = prompt->n_system;
-    int code = tool_choosing_open(&o->choosing, prompt->tokenizer, &options);
+    int code = tool_choosing_open(&o->g.choosing, prompt->tokenizer, &options);
     if (code < 0 && o->draft)
         code = open_draft(o, engine, weft_session_n_context(session), &draft, &options.draft);
     if (code < 0) {
-        weft_status status = weft_sampler_create(engine, &o->choosing.sampler, &sampler);
-        if (status)
+        weft_status status = weft_sampler_create(engine, &o->g.choosing.sampler, &sampler);
+        if (status == WEFT_E_ARGUMENT)
+            code = tool_bad_value("--samplers", "%s", weft_detail());
+        else if (status)
             code = tool_fail_status("sampler", status);
     }
     if (code < 0)
@@ -218,7 +196,7 @@ static int with_session(run_options *o, weft_engine *engine, weft_session *sessi
     weft_session_release(&options.draft);
     weft_model_release(&draft);
     weft_sampler_release(&sampler);
-    tool_choosing_close(&o->choosing);
+    tool_choosing_close(&o->g.choosing);
     return code;
 }
 
@@ -240,38 +218,33 @@ static int save_cache(const run_options *o, weft_session *session, int code) {
 static int with_model(run_options *o, weft_engine *engine, weft_model *model, const char *text,
                       size_t n_bytes) {
     tool_prompt prompt = {.tokenizer = weft_model_tokenizer(model),
-                          .system = o->system,
+                          .system = o->g.system,
                           .no_template = o->no_template};
     int code = tool_make_prompt(&prompt, text, n_bytes);
     if (code >= 0) {
         free(prompt.ids);
         return code;
     }
-    weft_session_options options = weft_session_options_default();
-    options.n_context = o->context;
-    if (o->cache_type)
-        (void)tool_cache_type(o->cache_type, &options.cache_type);
-    weft_session *session;
-    weft_status status = weft_session_create(model, &options, &session);
-    if (status) {
-        code = tool_fail_status("session", status);
-    } else {
+    weft_session *session = NULL;
+    code = tool_generating_session(&o->g, model, &session);
+    if (code < 0)
         code = tool_use_adapters(model, session, &o->adapters);
-        if (code < 0)
-            code = load_cache(o, session);
-        if (code < 0)
-            code = save_cache(o, session, with_session(o, engine, session, &prompt));
-        weft_session_release(&session);
-    }
+    if (code < 0)
+        code = load_cache(o, session);
+    if (code < 0)
+        code = save_cache(o, session, with_session(o, engine, session, &prompt));
+    weft_session_release(&session);
     free(prompt.ids);
     return code;
 }
 
 int tool_run(int argc, char **argv) {
-    run_options o = {.n = 512, .logprobs = -1, .choosing = tool_choosing_default()};
+    run_options o = {.g = {.n = 512, .choosing = tool_choosing_default()}, .logprobs = -1};
     int code = parse(argc, argv, &o);
     if (code >= 0)
         return code;
+    if (o.prompt_cache && !tool_may_write("--prompt-cache", o.prompt_cache))
+        return TOOL_FAILED;
     char *text;
     size_t n_bytes;
     code = tool_read_text("run", o.prompt, o.file, &text, &n_bytes);
@@ -282,9 +255,9 @@ int tool_run(int argc, char **argv) {
         text[--n_bytes] = 0;
     weft_engine *engine = NULL;
     weft_model *model = NULL;
-    code = tool_open_engine(&o.engine, &engine);
+    code = tool_open_engine(&o.g.engine, &engine);
     if (code < 0)
-        code = tool_open_model(engine, o.model, TOOL_WITH_TEXT, o.pre, &model);
+        code = tool_open_model(engine, o.g.model, TOOL_WITH_TEXT, o.g.pre, &model);
     if (code < 0)
         code = with_model(&o, engine, model, text, n_bytes);
     weft_model_release(&model);

@@ -7,24 +7,18 @@
 #include <weft/extra/write.h>
 
 static const char split_help[] =
-    "weft split: write a GGUF file as several\n"
-    "\n"
     "Usage: weft split IN.gguf PREFIX [options]\n"
+    "Writes a GGUF file as several.\n"
     "  PREFIX           the files are PREFIX-00001-of-0000N.gguf and so on\n"
     "  --size SIZE      at most so many bytes of tensors a file, as 500M or 2G (default 2G);\n"
     "                   a tensor is never divided\n"
     "  --tensors N      at most N tensors a file\n"
-    "\n"
-    "Example:\n"
-    "  weft split model.gguf model --size 1G\n";
+    "Example: weft split model.gguf model --size 1G\n";
 
-static const char merge_help[] = "weft merge: write a split GGUF file as one\n"
-                                 "\n"
-                                 "Usage: weft merge SHARD.gguf OUT.gguf\n"
+static const char merge_help[] = "Usage: weft merge SHARD.gguf OUT.gguf\n"
+                                 "Writes a split GGUF file as one.\n"
                                  "  SHARD.gguf  any of the files; the others lie beside it\n"
-                                 "\n"
-                                 "Example:\n"
-                                 "  weft merge model-00001-of-00003.gguf model.gguf\n";
+                                 "Example: weft merge model-00001-of-00003.gguf model.gguf\n";
 
 /* "500M", "2G", or bytes. */
 static bool parse_size(const char *text, uint64_t *bytes) {

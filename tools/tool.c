@@ -42,10 +42,12 @@ int tool_fail_status(const char *what, weft_status status) {
     const char *detail = weft_detail();
     if (!*detail)
         detail = weft_status_text(status);
-    /* Details often begin with the file that `what` names. */
-    size_t n = strlen(what);
+    /* Details often begin with the file that `what` names, or with the library's function. */
+    size_t n = strlen(what), name = strspn(detail, "abcdefghijklmnopqrstuvwxyz0123456789_");
     if (strncmp(detail, what, n) == 0 && strncmp(detail + n, ": ", 2) == 0)
         detail += n + 2;
+    else if (strncmp(detail, "weft_", 5) == 0 && strncmp(detail + name, ": ", 2) == 0)
+        detail += name + 2;
     error_line(what, detail);
     return TOOL_FAILED;
 }
@@ -58,6 +60,19 @@ int tool_usage(const char *command, const char *format, ...) {
     va_end(args);
     snprintf(whole, sizeof whole, "%s (see weft %s --help)", why, command);
     error_line(command, whole);
+    return TOOL_USAGE;
+}
+
+static const char *current = "run"; /* the command that was parsed */
+
+int tool_bad_value(const char *option, const char *format, ...) {
+    char why[1024], whole[1152];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    snprintf(whole, sizeof whole, "%s (see weft %s --help)", why, current);
+    error_line(option, whole);
     return TOOL_USAGE;
 }
 
@@ -133,20 +148,21 @@ static bool set_option(const tool_option *o, const char *text) {
     return false;
 }
 
-static int bad_value(const char *command, const tool_option *o, const char *text) {
+/* `is_long`: the option was given by its long name. */
+static int bad_value(const tool_option *o, bool is_long, const char *text) {
     char name[64];
-    if (o->name)
+    if (is_long)
         snprintf(name, sizeof name, "--%s", o->name);
     else
         snprintf(name, sizeof name, "-%c", o->letter);
     if (o->type == TOOL_LIST)
-        return tool_usage(command, "%s given too often", name);
+        return tool_usage(current, "%s given too often", name);
     if (o->type == TOOL_U64)
-        return tool_usage(command, "%s wants a whole number, not '%s'", name, text);
+        return tool_usage(current, "%s wants a whole number, not '%s'", name, text);
     if (o->type == TOOL_I32)
-        return tool_usage(command, "%s wants a whole number from %.0f to %.0f, not '%s'", name,
+        return tool_usage(current, "%s wants a whole number from %.0f to %.0f, not '%s'", name,
                           o->low, o->high, text);
-    return tool_usage(command, "%s wants a number from %g to %g, not '%s'", name, o->low, o->high,
+    return tool_usage(current, "%s wants a number from %g to %g, not '%s'", name, o->low, o->high,
                       text);
 }
 
@@ -176,6 +192,7 @@ int tool_parse(int argc, char **argv, const char *help, const tool_option *optio
                 shorts[n_shorts++] = ':';
         }
     }
+    current = argv[0];
     opterr = 0;
     optind = 1;
     for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
@@ -204,7 +221,7 @@ int tool_parse(int argc, char **argv, const char *help, const tool_option *optio
             optarg = argv[optind++];
         }
         if (!set_option(&options[i], optarg))
-            return bad_value(argv[0], &options[i], optarg);
+            return bad_value(&options[i], c >= LONG_BASE, optarg);
     }
     if (first)
         *first = optind;
@@ -260,6 +277,35 @@ int tool_read_file(const char *path, char **out, size_t *n_bytes) {
     int code = read_stream(stream, path, out, n_bytes);
     fclose(stream);
     return code;
+}
+
+int tool_read_value(const char *option, const char *value, bool inside, char **out,
+                    size_t *n_bytes) {
+    const char *path = value[0] == '@' ? value + 1 : value;
+    if (inside && path == value) {
+        *out = strdup(value);
+        *n_bytes = strlen(value);
+        return *out ? -1 : tool_fail(option, "out of memory");
+    }
+    if (strcmp(path, "-") != 0 && access(path, R_OK) != 0)
+        return tool_fail(option, "%s: %s", path, strerror(errno));
+    return tool_read_file(path, out, n_bytes);
+}
+
+bool tool_may_write(const char *option, const char *path) {
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
+    int why = !folder                                              ? ENOMEM
+              : !*path                                             ? ENOENT
+              : stat(path, &info) == 0 && S_ISDIR(info.st_mode)    ? EISDIR
+              : access(folder, W_OK | X_OK) != 0                   ? errno
+              : access(path, F_OK) == 0 && access(path, W_OK) != 0 ? errno
+                                                                   : 0;
+    free(folder);
+    if (why)
+        tool_fail(option, "%s: %s", path, strerror(why));
+    return why == 0;
 }
 
 int tool_read_text(const char *command, const char *text, const char *file, char **out,

@@ -22,6 +22,10 @@ int tool_fail_status(const char *what, weft_status status);
 /* A wrong command line: the line ends with a hint at `weft COMMAND --help`. Gives TOOL_USAGE. */
 __attribute__((format(printf, 2, 3))) int tool_usage(const char *command, const char *format, ...);
 
+/* The same for a value that is found to be wrong after parsing; `option` as --NAME. */
+__attribute__((format(printf, 2, 3))) int tool_bad_value(const char *option, const char *format,
+                                                         ...);
+
 /* ---- Options ---- */
 
 typedef enum tool_type {
@@ -66,6 +70,13 @@ int tool_read_text(const char *command, const char *text, const char *file, char
                    size_t *n_bytes);
 /* All of a file ("-": stdin), NUL-terminated as well. -1 or the exit code. */
 int tool_read_file(const char *path, char **out, size_t *n_bytes);
+
+/* The text of an option's value: that of the file FILE for "@FILE", the value itself where
+ * `inside`, else that of the file it names. Freed with free(). -1 or the exit code. */
+int tool_read_value(const char *option, const char *value, bool inside, char **out,
+                    size_t *n_bytes);
+/* Whether a file can be put there: seen before the work that fills it. A failure is shown. */
+bool tool_may_write(const char *option, const char *path);
 
 /* Bytes to stdout, buffered; false when nobody reads any more (closed pipe) or on an error. */
 bool tool_write(const void *bytes, size_t n_bytes);

@@ -14,7 +14,7 @@ int tool_open_engine(const tool_engine *options, weft_engine **out) {
     weft_engine_options engine = weft_engine_options_default();
     if (options) {
         if (options->reproducible && options->floats)
-            return tool_fail("--float", "excludes --reproducible");
+            return tool_bad_value("--float", "excludes --reproducible");
         engine.n_threads = options->n_threads;
         engine.n_threads_batch = options->n_threads_batch;
         engine.pin = options->pin;
@@ -25,6 +25,8 @@ int tool_open_engine(const tool_engine *options, weft_engine **out) {
             engine.numbers = WEFT_NUMBERS_FLOAT;
     }
     weft_status status = weft_engine_create(&engine, out);
+    if (status == WEFT_E_ARGUMENT && engine.cpu)
+        return tool_bad_value("--cpu", "%s", weft_detail());
     return status ? tool_fail_status("engine", status) : -1;
 }
 
@@ -63,7 +65,7 @@ static void list_names(char *out, size_t room) {
 
 int tool_model_path(const char *path_or_name, char **out) {
     if (!*path_or_name)
-        return tool_fail("-m", "the path is empty");
+        return tool_bad_value("-m", "the path is empty");
     const tool_source *known = known_model(path_or_name);
     if (access(path_or_name, F_OK) == 0 || errno != ENOENT || strchr(path_or_name, '/') ||
         (!known && strstr(path_or_name, ".gguf"))) {

@@ -16,6 +16,7 @@ struct weft_chat_template {
     size_t n_source;
     char *bos, *eos; /* or NULL */
     size_t n_bos, n_eos;
+    const char *family; /* of a template that stands in for a missing one; else NULL */
 };
 
 #endif

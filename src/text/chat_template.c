@@ -94,30 +94,33 @@ void weft_chat_template_release(weft_chat_template **chat_template) {
 
 /* For models without a template: that of the family whose marker the vocabulary has. */
 static const struct {
-    const char *marker, *source;
+    const char *family, *marker, *source;
 } defaults[] = {
-    {"<|im_start|>", "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' + "
-                     "message.content + '<|im_end|>\n' }}{% endfor %}"
-                     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"},
-    {"<|start_header_id|>",
+    {"ChatML", "<|im_start|>",
+     "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' + "
+     "message.content + '<|im_end|>\n' }}{% endfor %}"
+     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"},
+    {"Llama 3", "<|start_header_id|>",
      "{{ bos_token }}{% for message in messages %}{{ '<|start_header_id|>' + message.role + "
      "'<|end_header_id|>\n\n' + message.content | trim + '<|eot_id|>' }}{% endfor %}"
      "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
      "{% endif %}"},
-    {"<start_of_turn>",
+    {"gemma", "<start_of_turn>",
      "{{ bos_token }}{% for message in messages %}{{ '<start_of_turn>' + ('model' if message.role "
      "== 'assistant' else 'user') + '\n' + message.content | trim + '<end_of_turn>\n' }}"
      "{% endfor %}{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"},
 };
 
-static const char *source_of(const weft_tokenizer *t, size_t *n_bytes) {
+static const char *source_of(const weft_tokenizer *t, size_t *n_bytes, const char **family) {
     *n_bytes = t->template_bytes;
+    *family = NULL;
     if (t->chat_template)
         return t->chat_template;
     for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
         const char *marker = defaults[i].marker;
         if (weft_tokenizer_find(t, marker, strlen(marker)) < 0)
             continue;
+        *family = defaults[i].family;
         *n_bytes = strlen(defaults[i].source);
         return defaults[i].source;
     }
@@ -142,18 +145,23 @@ weft_status weft_chat_template_open(const weft_tokenizer *tokenizer, weft_chat_t
         return weft_fail(WEFT_E_NULL, "template: an argument is NULL");
     *out = NULL;
     size_t n_bytes;
-    const char *source = source_of(tokenizer, &n_bytes);
+    const char *family, *source = source_of(tokenizer, &n_bytes, &family);
     if (!source)
         return weft_fail(WEFT_E_NOT_FOUND, "template: the model has no chat template");
     weft_status status = weft_chat_template_create(tokenizer->engine, source, n_bytes, out);
     if (status != WEFT_OK)
         return status;
     weft_chat_template *t = *out;
+    t->family = family;
     if (copy_token(tokenizer, &t->a, tokenizer->bos, &t->bos, &t->n_bos) &&
         copy_token(tokenizer, &t->a, tokenizer->eos, &t->eos, &t->n_eos))
         return WEFT_OK;
     weft_chat_template_release(out);
     return no_memory();
+}
+
+const char *weft_chat_template_family(const weft_chat_template *chat_template) {
+    return chat_template ? chat_template->family : NULL;
 }
 
 /* ---- Rendering ---- */

@@ -2,8 +2,8 @@
 """Times weft's tokeniser beside the package tokenizers: same vocabulary and text, one thread.
 
 time_tokenizer.py WEFT VOCABULARY.gguf TEXT_FILE [ROUNDS]
-The vocabulary is a GGUF file of a byte-level BPE with GPT-2's or Llama 3's pattern. Both must give
-the same ids. Rounds alternate; medians count. Needs: pip install tokenizers gguf
+The vocabulary is a GGUF file of a byte-level BPE with GPT-2's or Llama 3's pattern, of Llama 2's
+SentencePiece BPE, or Gemma 4's BPE over characters. Both must give the same ids. Rounds alternate; medians count. Needs: pip install tokenizers gguf
 """
 import os
 import statistics
@@ -13,15 +13,39 @@ import time
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from gguf import GGUFReader  # noqa: E402
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers  # noqa: E402
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers  # noqa: E402
 
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 
+def merges_of(tokens, scores):
+    """SentencePiece's merges: every pair of pieces that make a third, the best score first."""
+    ids = {text: i for i, text in enumerate(tokens)}
+    pairs = [(-scores[i], ids[text[:k]], ids[text[k:]], text[:k], text[k:])
+             for i, text in enumerate(tokens) for k in range(1, len(text))
+             if text[:k] in ids and text[k:] in ids]
+    return [pair[3:] for pair in sorted(pairs, key=lambda p: p[:3])]
+
+
 def peer_of(path):
     fields = GGUFReader(path).fields
     strings = lambda key: [bytes(fields[key].parts[i]).decode() for i in fields[key].data]
+    kind = strings("tokenizer.ggml.model")[0]
+    if kind in ("llama", "gemma4"):
+        tokens = strings("tokenizer.ggml.tokens")
+        scores = fields["tokenizer.ggml.scores"] if kind == "llama" else None
+        merges = (merges_of(tokens, [float(scores.parts[i][0]) for i in scores.data]) if scores
+                  else [tuple(m.split(" ", 1)) for m in strings("tokenizer.ggml.merges")])
+        t = Tokenizer(models.BPE({text: i for i, text in enumerate(tokens)}, merges,
+                                 unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+        spaces = normalizers.Replace(" ", "\u2581")
+        if kind == "llama":
+            t.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), spaces])
+        else:
+            t.normalizer = spaces
+            t.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+        return t
     tokens, merges = strings("tokenizer.ggml.tokens"), strings("tokenizer.ggml.merges")
     pre = strings("tokenizer.ggml.pre")[0]
     t = Tokenizer(models.BPE({text: i for i, text in enumerate(tokens)},

@@ -86,7 +86,18 @@ for text in 'temp 0.5' "wants a number from 0 to 1000, not 'x'" "no command '/no
 done
 [ -s "$work/out" ] && fail "/quit did not end: $(cat "$work/out")"
 chat '/reset\nthe\n/reset\nthe\n' --system you
+says 'forgotten: 2 messages; the system message stays'
 [ "$(prompt 1)" = "$(prompt 2)" ] || fail "/reset keeps messages, or drops the system message"
+
+chat 'the\n/undo\n/system a\n/system -\n'
+for text in 'taken back: "the" and its answer' 'system message set' 'system message removed'; do
+    says "$text"
+done
+chat '"""\nthis is a long message of many words that goes on and on\nand on\n"""\n/undo\n'
+says 'taken back: "this is a long message of many words tha…" and its answer'
+tiny base
+printf 'the\n' | weft chat -m "$work/base.gguf" -n 3 >"$work/out" 2>"$work/err"
+grep -q 'ChatML' "$work/err" || fail "chat without a template: $(cat "$work/err")"
 
 call 2 chat --temp hot -m "$model"
 call 1 chat --resume "$work/nosuch" -m "$model"
@@ -132,6 +143,16 @@ keys '/params tokens' Enter
 await 'tokens 100000'
 keys C-d
 await 'ended'
+tmux -S "$socket" kill-server
+
+# What a model says changes no colour and clears no screen.
+printf '\033\\[2J\302\23331mred' >"$work/regex"
+tmux -S "$socket" -f /dev/null new-session -d -x 60 -y 24 \
+    "'$bin' chat -m '$model' --no-history -n 60 --regex '@$work/regex' 2>&1; sleep 30"
+await '/help lists'
+keys 'the' Enter
+await '?[2J?31mred'
+screen | grep -qF '/help lists' || fail "an answer cleared the screen"
 tmux -S "$socket" kill-server
 grep -q 'the' "$XDG_STATE_HOME/weft/chat_history" || fail "lines are not remembered"
 [ "$(stat -c %a "$XDG_STATE_HOME/weft/chat_history")" = 600 ] || fail "the history is not private"

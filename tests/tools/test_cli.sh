@@ -43,7 +43,7 @@ says --ids
 call 2 logits -m "$work/m.gguf" --ids "1 x"
 call 2 bench -m "$work/m.gguf" --format xml
 call 2 perplexity -m "$work/m.gguf"
-call 1 run -m "$work/m.gguf" -p hi --cpu no-such-cpu
+call 2 run -m "$work/m.gguf" -p hi --cpu no-such-cpu
 says no-such-cpu
 
 # Nothing on stdin but a terminal: says what to give.
@@ -57,7 +57,7 @@ fi
 call 1 run -m "$work/none.gguf" -p hi
 says "$work/none.gguf"
 call 1 run -m "$work" -p hi
-call 1 run -m "" -p hi
+call 2 run -m "" -p hi
 call 1 run -m no-such-model -p hi
 says smollm2-135m
 call 1 run -m smollm2-135m -p hi
@@ -76,7 +76,7 @@ call 1 inspect "$evil/x.gguf"
 file=$(awk -F '\t' '$1 == "smollm2-135m" { print $2; exit }' "$4/models/sources.tsv")
 mkdir -p "$XDG_CACHE_HOME/weft"
 cp "$work/m.gguf" "$XDG_CACHE_HOME/weft/$file"
-call 0 run -p hi -n 3
+call 0 run -p hi -n 3 --quiet
 quiet
 call 0 run -m smollm2-135m -p hi -n 3
 

@@ -17,7 +17,7 @@ run() {
 }
 
 # stdout carries only the text; the same seed gives the same text, on any number of threads.
-run a -m "$m" -p "some words" -n 40 -s 7
+run a -m "$m" -p "some words" -n 40 -s 7 --quiet
 quiet
 [ "$(wc -c <"$work/a")" -ge 20 ] || fail "hardly any text"
 run b -m "$m" -p "some words" -n 40 -s 7 -t 3

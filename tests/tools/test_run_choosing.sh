@@ -39,12 +39,12 @@ run a -n 30 -s 3 --typical-p 0.9 --top-n-sigma 2 --xtc-probability 0.5 --xtc-thr
     --dry-allowed-length 3 --dry-last-n 100 --dry-breaker x --logit-bias 65=-inf --logit-bias b=0.5
 run b -n 30 -s 3 --mirostat 2 --mirostat-tau 4 --mirostat-eta 0.2
 cmp -s "$work/a" "$work/b" && fail "mirostat changes nothing"
-call 1 run -m "$m" -p hi --samplers "top_k;no_such"
+call 2 run -m "$m" -p hi --samplers "top_k;no_such"
 says no_such
-call 1 run -m "$m" -p hi --logit-bias 99999=1
+call 2 run -m "$m" -p hi --logit-bias 99999=1
 says 99999
-call 1 run -m "$m" -p hi --logit-bias 5=x
-call 1 run -m "$m" -p hi --stop-token "<no such>"
+call 2 run -m "$m" -p hi --logit-bias 5=x
+call 2 run -m "$m" -p hi --stop-token "<no such>"
 
 # Ends.
 run a -n 30 -s 1 --temp 0 --logit-bias z=1000 --stop-token z
@@ -70,9 +70,30 @@ says "grammar:"
 printf 'root ::= "<" [0-9\n' >"$work/g"
 call 1 run -m "$m" -p hi --grammar "$work/g"
 says "line 1, column 14"
-call 1 run -m "$m" -p hi --json-schema '{"not": {}}'
-says "'not' is not supported"
+call 1 run -m "$m" -p hi --json-schema '{"unevaluatedItems": false}'
+says "'unevaluatedItems' is not supported"
 call 1 run -m "$m" -p hi --json-schema "$work/no-such-file"
+says no-such-file
+# Each of the three is a file, a file behind @, or the text itself.
+printf '%s\n' '{"enum": ["ab"]}' >"$work/s"
+printf 'root ::= "ab"\n' >"$work/g"
+printf 'ab\n' >"$work/r"
+for how in "--json-schema $work/s" "--json-schema @$work/s" '--json-schema {"enum":["ab"]}'; do
+    # shellcheck disable=SC2086
+    run a $how
+    [ "$(cat "$work/a")" = '"ab"' ] || fail "$how: $(cat "$work/a")"
+done
+for how in "--grammar $work/g" "--grammar @$work/g" '--grammar root::="ab"' "--regex ab" \
+    "--regex @$work/r"; do
+    # shellcheck disable=SC2086
+    run a $how
+    [ "$(cat "$work/a")" = ab ] || fail "$how: $(cat "$work/a")"
+done
+call 1 run -m "$m" -p hi --regex "@$work/no-such-file"
+says "--regex: $work/no-such-file"
+call 1 run -m "$m" -p hi --grammar 'root = "a"'
+says '--grammar: root = "a": No such file'
+printf 'root ::= "<" [0-9\n' >"$work/g"
 call 1 run -m "$m" -p hi --regex "a(b"
 says "column 2"
 call 2 run -m "$m" -p hi --regex a --grammar "$work/g"
@@ -107,6 +128,28 @@ for how in "--temp 0" "-s 5" "-s 5 --repeat-penalty 1.2" "-s 5 --context-shift -
     same "$work/a" "$work/b" "--draft of another model with $how"
 done
 call 1 run -m "$m" -p hi --draft "$work/no-such.gguf"
+
+# A text that is cut off is said to be; not where nobody wants to know.
+call 0 run -m "$m" -p "$prompt" -n 5 --ignore-eos
+says "cut off after 5 tokens"
+call 0 run -m "$m" -p "$prompt" -n -1 -c 64 --ignore-eos
+says "the context is full"
+call 0 run -m "$m" -p "$prompt" -n 5 --ignore-eos --quiet
+quiet
+call 0 run -m "$m" -p "$prompt" -n 5 --ignore-eos --json
+quiet
+# Messages use the name that was typed.
+call 2 run -n x
+says "-n wants"
+call 2 run --tokens x
+says "--tokens wants"
+
+# A cache that can't be written is noticed before the text.
+call 1 run -m "$m" -p hi -n 5 --prompt-cache "$work/no-such-folder/cache"
+says "--prompt-cache: $work/no-such-folder/cache: No such file"
+[ -s "$work/out" ] && fail "a text came before the failure"
+call 1 run -m "$m" -p hi -n 5 --prompt-cache "$work"
+says "Is a directory"
 
 # A prompt cache: the second time only what is new is evaluated.
 run a -n 10 --temp 0 --prompt-cache "$work/cache"

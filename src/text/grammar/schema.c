@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MAX_CHOICES 24 /* lists of choices inside of each other */
-#define MAX_ALTERNATIVES 2000
+#define MAX_EXCLUSIVE 200 /* schemas of oneOf: each is compared with all others */
 #define MAX_COMBINATIONS 20000
 
 /* A rule whose body is still to be made. */
@@ -487,8 +487,8 @@ static weft_frag value(weft_schema *s, const weft_conj *c) {
         fail_format(s, "anyOf and oneOf are lists of schemas");
     if (c->n_done >= MAX_CHOICES)
         weft_schema_refuse(s, "more than %d anyOf or oneOf for one value", MAX_CHOICES);
-    if (weft_json_length(list) > MAX_ALTERNATIVES)
-        weft_schema_refuse(s, "anyOf or oneOf of more than %d schemas", MAX_ALTERNATIVES);
+    if (exactly && weft_json_length(list) > MAX_EXCLUSIVE)
+        weft_schema_refuse(s, "oneOf of more than %d schemas", MAX_EXCLUSIVE);
     weft_frag all = {0, 0};
     for (size_t i = 0; i < weft_json_length(list) && !s->n->status; i++) {
         weft_conj with = *c;
