@@ -3,7 +3,8 @@
 
 time_tokenizer.py WEFT VOCABULARY.gguf TEXT_FILE [ROUNDS]
 The vocabulary is a GGUF file of a byte-level BPE with GPT-2's or Llama 3's pattern, of Llama 2's
-SentencePiece BPE, or Gemma 4's BPE over characters. Both must give the same ids. Rounds alternate; medians count. Needs: pip install tokenizers gguf
+SentencePiece BPE, or Gemma 4's BPE over characters. Both must give the same ids.
+Rounds alternate; medians count. Needs: pip install tokenizers gguf
 """
 import os
 import statistics
