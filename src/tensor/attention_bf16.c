@@ -12,11 +12,6 @@
 
 #define LANES 16
 
-/* Elements of 16 rows in tiles. */
-static size_t tiles_step(size_t n_cols) {
-    return weft_ceil_div(n_cols, 32) * WEFT_BF16_TILE;
-}
-
 #define PARTS 3 /* q: rounded, rest, rounded; k: rounded, rounded, rest */
 
 static size_t most_queries(const attn_job *j) {
@@ -32,21 +27,32 @@ static size_t part_columns(const attn_job *j) {
     return score_columns(j) > j->dim_v16 ? score_columns(j) : j->dim_v16;
 }
 
+/* For scores, and for values, of which a block has few. */
+static size_t sums_floats(const attn_job *j) {
+    size_t n = most_queries(j), panels = j->dim_v16 / LANES;
+    size_t scores = weft_bf16_sums(weft_ceil_div(j->ld, LANES), n, score_columns(j));
+    size_t values = weft_bf16_sums(panels, n, j->ld);
+    return scores > values ? scores : values;
+}
+
 size_t weft_attn_bf16_floats(const attn_job *j) {
-    size_t tiles = most_queries(j) / LANES * (tiles_step(score_columns(j)) + tiles_step(j->ld));
-    return tiles / 2 + most_queries(j) * part_columns(j) + score_columns(j) * j->ld;
+    size_t tiles =
+        most_queries(j) / LANES * (weft_bf16_step(score_columns(j)) + weft_bf16_step(j->ld));
+    return tiles / 2 + most_queries(j) * part_columns(j) + score_columns(j) * j->ld +
+           sums_floats(j);
 }
 
 void weft_attn_bf16_place(const attn_job *j, float *memory, attn_work *w) {
     w->part = memory;
     w->key_panels = memory + most_queries(j) * part_columns(j);
     w->q_tiles = (uint16_t *)(w->key_panels + score_columns(j) * j->ld);
-    w->p_tiles = w->q_tiles + most_queries(j) / LANES * tiles_step(score_columns(j));
+    w->p_tiles = w->q_tiles + most_queries(j) / LANES * weft_bf16_step(score_columns(j));
+    w->tile_sums = (float *)(w->p_tiles + most_queries(j) / LANES * weft_bf16_step(j->ld));
 }
 
 static void round_rows(const attn_job *j, const float *x, size_t n, size_t n_cols, size_t ldx,
                        uint16_t *tiles) {
-    for (size_t r = 0; r < n; r += LANES, tiles += tiles_step(n_cols))
+    for (size_t r = 0; r < n; r += LANES, tiles += weft_bf16_step(n_cols))
         j->kernels->rows_bf16(x + r * ldx, n - r < LANES ? n - r : LANES, n_cols, ldx, tiles);
 }
 
@@ -78,8 +84,9 @@ void weft_attn_bf16_scores(const attn_job *j, const unsigned char *keys, size_t 
         for (size_t i = 0; i < part; i++)
             panel[2 * part + i] = panel[i] - rounded(panel[i]);
     }
-    j->kernels->panel_bf16(WEFT_F32, w->key_panels, weft_ceil_div(n, LANES), w->q_tiles, n_q,
-                           n_cols, w->scores, j->ld);
+    weft_bf16_rows q = {w->q_tiles, weft_bf16_step(n_cols), n_q, n_cols};
+    j->kernels->panel_bf16(WEFT_F32, w->key_panels, weft_ceil_div(n, LANES), &q, w->tile_sums,
+                           w->scores, j->ld);
 }
 
 void weft_attn_bf16_values(const attn_job *j, const unsigned char *values, size_t n, size_t n_q,
@@ -90,7 +97,8 @@ void weft_attn_bf16_values(const attn_job *j, const unsigned char *values, size_
                               j->dim_v - i < LANES ? j->dim_v - i : LANES, n, w->values + i * n);
     round_rows(j, w->scores, n_q, n, j->ld, w->p_tiles);
     float *to = factors != NULL ? w->part : acc;
-    j->kernels->panel_bf16(WEFT_F32, w->values, j->dim_v16 / LANES, w->p_tiles, n_q, n, to,
+    weft_bf16_rows p = {w->p_tiles, weft_bf16_step(n), n_q, n};
+    j->kernels->panel_bf16(WEFT_F32, w->values, j->dim_v16 / LANES, &p, w->tile_sums, to,
                            j->dim_v16);
     for (size_t i = 0; i < n_q && factors != NULL; i++)
         j->kernels->attn_merge(w->part + i * j->dim_v16, 0, 1, factors + 2 * i, j->dim_v16,

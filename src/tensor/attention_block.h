@@ -55,6 +55,7 @@ typedef struct attn_work {
     float *part;                   /* bf16: what a block adds to acc; [n_q, dim_v16] and more */
     float *key_panels;             /* bf16_scores: of a block, in parts */
     uint16_t *q_tiles, *p_tiles;   /* bf16: queries and probabilities, as panel_bf16 wants them */
+    float *tile_sums;              /* bf16: its room */
     bool alike;                    /* bf16: all rows see the block's first positions, alike */
     float *factors;                /* [n_q, 2] by which state and block are scaled */
     /* Keys and values, all heads, of the block after this one; NULL: none. A history is read from

@@ -1,4 +1,7 @@
 /* Variants of the kernels by name, what builds on what, and what this machine can run. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "test.h"
 #include "base/cpu.h"
 
@@ -42,8 +45,36 @@ static void test_this_machine(void **state) {
         }
 }
 
+#if defined(__x86_64__)
+/* Linux refuses the tiles' state to a process with a signal stack that could not hold it. Exits 0
+ * if that is what happens to AMX then, 1 if not. */
+static void ask_without_room(void) {
+    static char room[4096];
+    stack_t small = {.ss_sp = room, .ss_size = sizeof room};
+    if (sigaltstack(&small, NULL) != 0)
+        _exit(0); /* a CPU with larger registers: no smaller stack is let through */
+    bool fell_back = !weft_cpu_has(WEFT_ISA_AMX) && weft_cpu_best() != WEFT_ISA_AMX &&
+                     weft_cpu_has(weft_cpu_best());
+    _exit(fell_back ? 0 : 1);
+}
+
+/* Before anything in this process has asked: what was granted once stays. */
+static void test_refused_tiles_fall_back(void **state) {
+    (void)state;
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0)
+        ask_without_room();
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+#if defined(__x86_64__)
+        cmocka_unit_test(test_refused_tiles_fall_back),
+#endif
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_bases),
         cmocka_unit_test(test_this_machine),

@@ -57,6 +57,11 @@ static inline void _tile_loadd(int t, const void *base, size_t stride) {
         memcpy(amx.tile[t][r], (const char *)base + r * stride, amx.bytes[t]);
 }
 
+/* The hint to the caches is none to a model. */
+static inline void _tile_stream_loadd(int t, const void *base, size_t stride) {
+    _tile_loadd(t, base, stride);
+}
+
 static inline void _tile_stored(int t, void *base, size_t stride) {
     model_tile(t);
     for (unsigned r = 0; r < amx.rows[t]; r++)

@@ -20,17 +20,20 @@ static void unpack(weft_dtype dtype, const void *panel, size_t n_cols, size_t be
 }
 
 static void check(size_t n_panels, size_t n, size_t n_cols) {
-    size_t n_tiles = (n_cols + 31) / 32, ldy = 16 * n_panels + 3;
+    size_t ldy = 16 * n_panels + 3;
     size_t bytes = weft_panel_bytes(WEFT_F32, n_cols);
     uint8_t *panels = random_panels(WEFT_F32, ROW_PLAIN, 16 * n_panels, n_cols);
-    size_t n_x = (n + 15) / 16 * 16 * n_tiles * 32;
+    size_t step = weft_bf16_step(n_cols), n_x = (n + 15) / 16 * step;
     uint16_t *x = test_alloc(2 * n_x);
     float *y = test_alloc(4 * n * ldy), *w = test_alloc(4 * n_cols);
+    float *sums = test_alloc(4 * weft_bf16_sums(n_panels, n, n_cols));
+    memset(sums, 0x7f, 4 * weft_bf16_sums(n_panels, n, n_cols));
     memset(y, 0x55, 4 * n * ldy);
     for (size_t i = 0; i < n_x; i++)
         x[i] = weft_f32_to_bf16(random_float());
     tiles_begin();
-    panel_bf16_body(unpack, WEFT_F32, panels, n_panels, x, n, n_cols, y, ldy);
+    panel_bf16_body(unpack, WEFT_F32, panels, n_panels, &(weft_bf16_rows){x, step, n, n_cols}, sums,
+                    y, ldy);
     tiles_end();
     assert_false(amx.configured);
     for (size_t r = 0; r < 16 * n_panels; r++) {
@@ -38,8 +41,8 @@ static void check(size_t n_panels, size_t n, size_t n_cols) {
         for (size_t t = 0; t < n; t++) {
             double want = 0;
             for (size_t k = 0; k < n_cols; k++) {
-                size_t tile = t / 16 * n_tiles + k / 32;
-                want += (double)weft_bf16_to_f32(x[tile * 512 + t % 16 * 32 + k % 32]) *
+                size_t at = t / 16 * step + k / 32 * 512 + t % 16 * 32 + k % 32;
+                want += (double)weft_bf16_to_f32(x[at]) *
                         (double)weft_bf16_to_f32(weft_f32_to_bf16(w[k]));
             }
             if (!(fabs((double)y[t * ldy + r] - want) <= 1e-6 * (double)n_cols))
@@ -54,6 +57,7 @@ static void check(size_t n_panels, size_t n, size_t n_cols) {
     free(x);
     free(y);
     free(w);
+    free(sums);
 }
 
 static void test_products(void **state) {

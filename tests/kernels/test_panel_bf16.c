@@ -9,12 +9,24 @@ static size_t tiles_of(size_t n) {
 
 /* x [n, n_cols] as a variant's tiles. */
 static uint16_t *make_tiles(const weft_kernels *k, const float *x, size_t n, size_t n_cols) {
-    size_t row = tiles_of(n_cols) * WEFT_BF16_TILE;
-    uint16_t *tiles = test_alloc((n + 15) / 16 * row * sizeof *tiles);
-    memset(tiles, 0x7f, (n + 15) / 16 * row * sizeof *tiles);
+    size_t step = weft_bf16_step(n_cols);
+    uint16_t *tiles = test_alloc((n + 15) / 16 * step * sizeof *tiles);
+    memset(tiles, 0x7f, (n + 15) / 16 * step * sizeof *tiles);
     for (size_t t = 0; t < n; t += 16)
-        k->rows_bf16(x + t * n_cols, n - t < 16 ? n - t : 16, n_cols, n_cols, tiles + t / 16 * row);
+        k->rows_bf16(x + t * n_cols, n - t < 16 ? n - t : 16, n_cols, n_cols,
+                     tiles + t / 16 * step);
     return tiles;
+}
+
+/* y [n, 16 n_panels] of what make_tiles gave. */
+static void multiply(const weft_kernels *k, weft_dtype dtype, const void *panels, size_t n_panels,
+                     const uint16_t *tiles, size_t n, size_t n_cols, float *y, size_t ldy) {
+    weft_bf16_rows x = {tiles, weft_bf16_step(n_cols), n, n_cols};
+    size_t bytes = weft_bf16_sums(n_panels, n, n_cols) * sizeof(float);
+    float *sums = test_alloc(bytes);
+    memset(sums, 0x7f, bytes);
+    k->panel_bf16(dtype, panels, n_panels, &x, sums, y, ldy);
+    free(sums);
 }
 
 static void test_rows(void **state) {
@@ -30,11 +42,11 @@ static void test_rows(void **state) {
             uint16_t *tiles = make_tiles(variants[v], x, n, n_cols);
             for (size_t t = 0; t < 32; t++)
                 for (size_t c = 0; c < 32 * tiles_of(n_cols); c++) {
-                    size_t tile = t / 16 * tiles_of(n_cols) + c / 32;
+                    size_t at = t / 16 * weft_bf16_step(n_cols) + c / 32 * WEFT_BF16_TILE;
                     uint16_t want = 0;
                     if (t < n && c < n_cols)
                         want = weft_f32_to_bf16(x[t * n_cols + c]);
-                    assert_int_equal(tiles[tile * WEFT_BF16_TILE + t % 16 * 32 + c % 32], want);
+                    assert_int_equal(tiles[at + t % 16 * 32 + c % 32], want);
                 }
             free(x);
             free(tiles);
@@ -56,7 +68,7 @@ static void check(const weft_kernels *k, weft_dtype dtype, size_t n_rows, size_t
     random_floats(x, n * n_cols);
     memset(y, 0x55, 4 * (n * ldy + 1));
     uint16_t *tiles = make_tiles(k, x, n, n_cols);
-    k->panel_bf16(dtype, panels, n_panels, tiles, n, n_cols, y, ldy);
+    multiply(k, dtype, panels, n_panels, tiles, n, n_cols, y, ldy);
     for (size_t r = 0; r < 16 * n_panels; r++) {
         weft_panel_row(dtype, panels + r / 16 * bytes, r % 16, n_cols, w);
         for (size_t t = 0; t < n; t++) {
@@ -140,7 +152,7 @@ static void test_nan_and_infinity(void **state) {
             x[i] = 1;
         x[32 * COLS + 5] = NAN;
         uint16_t *tiles = make_tiles(variants[v], x, N, COLS);
-        variants[v]->panel_bf16(WEFT_Q8_0, panel, 1, tiles, N, COLS, y, 16);
+        multiply(variants[v], WEFT_Q8_0, panel, 1, tiles, N, COLS, y, 16);
         for (size_t t = 0; t < N; t++)
             for (size_t r = 0; r < 16; r++)
                 if (r == 3 || t == 32)

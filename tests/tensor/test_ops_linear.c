@@ -150,10 +150,11 @@ static void test_long_steps_in_default_mode(void **state) {
     const weft_kernels *k = weft_scope_kernels(f->s);
     double most[2] = {0, 0}, error;
     for (size_t t = 0; t < N_TYPES; t++)
-        for (int64_t rows = 31; rows <= 300; rows += rows < 33 ? 1 : 267) {
-            int64_t x_dims[] = {rows, 512};
+        for (int64_t rows = 31; rows <= 530; rows += rows < 33 ? 1 : 497) {
+            bool large = rows > 33; /* several parts of the columns, several tiles of rows */
+            int64_t n_in = large ? 1536 : 512, n_out = large ? 37 : 83, x_dims[] = {rows, n_in};
             weft_tensor *x = random_packed(f, WEFT_F32, 2, x_dims);
-            weft_tensor *w = random_weight(f, types[t], 83, 512), *panels = packed(f, w);
+            weft_tensor *w = random_weight(f, types[t], n_out, n_in), *panels = packed(f, w);
             weft_tensor *want = weft_linear(exact->s, x, panels, NULL);
             for (int always = 0; always < 2; always++) {
                 f->engine->bf16_always = always;

@@ -47,6 +47,30 @@ const weft_kernels *weft_kernels_of(weft_isa isa) {
     return compiled_in ? &tables[isa] : NULL;
 }
 
+static size_t tiles_of(size_t n_cols) {
+    return (n_cols + 31) / 32;
+}
+
+static size_t parts_of(size_t n_cols) {
+    return (tiles_of(n_cols) + WEFT_BF16_DEPTH - 1) / WEFT_BF16_DEPTH;
+}
+
+size_t weft_bf16_depth(size_t n_cols) {
+    size_t parts = parts_of(n_cols);
+    return parts > 0 ? (tiles_of(n_cols) + parts - 1) / parts : 1;
+}
+
+/* An odd number of parts: rows whose distance is a power of two would meet in few sets. */
+size_t weft_bf16_step(size_t n_cols) {
+    return (parts_of(n_cols) | 1) * weft_bf16_depth(n_cols) * WEFT_BF16_TILE;
+}
+
+size_t weft_bf16_sums(size_t n_panels, size_t n, size_t n_cols) {
+    if (parts_of(n_cols) < 2)
+        return 0;
+    return (n_panels + 1) / 2 * ((n + 31) / 32) * 1024;
+}
+
 bool weft_bf16_serves(const weft_kernels *k, weft_dtype dtype) {
     if (k->panel_bf16 == NULL || dtype == WEFT_F32)
         return false;

@@ -19,6 +19,14 @@ typedef struct weft_q8_rows {
     size_t n, n_cols;
 } weft_q8_rows;
 
+/* Activations as bfloat16, in tiles of 16 rows and 32 columns (rows_bf16). */
+typedef struct weft_bf16_rows {
+    const uint16_t
+        *tiles;  /* of 16 rows [ceil(n_cols / 32), 16, 32]; of the next `step` further on */
+    size_t step; /* elements; weft_bf16_step */
+    size_t n, n_cols;
+} weft_bf16_rows;
+
 typedef struct weft_kernels {
     weft_isa isa;
 
@@ -38,10 +46,11 @@ typedef struct weft_kernels {
      * Up to 16 rows of x as bfloat16 in tiles of 16 rows and 32 columns, [ceil(n_cols / 32), 16,
      * 32], zeros behind both ends. */
     void (*rows_bf16)(const float *x, size_t n, size_t n_cols, size_t ldx, uint16_t *tiles);
-    /* As panel_f32 for weights of any type, which are rounded to bfloat16: x of rows_bf16, 16 rows
-     * after 16 rows; sums are float32, in an order of the CPU's own. */
-    void (*panel_bf16)(weft_dtype dtype, const void *panels, size_t n_panels, const uint16_t *x,
-                       size_t n, size_t n_cols, float *y, size_t ldy);
+    /* As panel_f32 for weights of any type, which are rounded to bfloat16; sums are float32, in an
+     * order of the CPU's own. `sums` [weft_bf16_sums] is room for those of a part of the columns.
+     */
+    void (*panel_bf16)(weft_dtype dtype, const void *panels, size_t n_panels,
+                       const weft_bf16_rows *x, float *sums, float *y, size_t ldy);
 
     /* Sums along a row: 16 virtual lanes (lane = index mod 16), a fixed tree at the end. */
     void (*rms_norm)(const float *x, const float *weight /* NULL: ones */, size_t n, float eps,
@@ -155,6 +164,15 @@ typedef struct weft_kernels {
 const weft_kernels *weft_kernels_of(weft_isa isa);
 
 #define WEFT_BF16_TILE 512 /* elements: 1 KiB */
+#define WEFT_BF16_DEPTH 20 /* tiles along the columns that are multiplied at a time, at most */
+
+/* Tiles along the columns that panel_bf16 takes at a time. */
+size_t weft_bf16_depth(size_t n_cols);
+/* Elements from 16 rows to the next, so that such parts of many rows share a cache without getting
+ * into each other's way. */
+size_t weft_bf16_step(size_t n_cols);
+/* Floats that panel_bf16 needs as room; 0 where all columns are taken at a time. */
+size_t weft_bf16_sums(size_t n_panels, size_t n, size_t n_cols);
 
 /* Whether bfloat16 is the faster way for a weight of `dtype`: a matrix unit beats all others;
  * AVX512-BF16 has twice the products of float32 and half of those of bytes. Never for F32, whose

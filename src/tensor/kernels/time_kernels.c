@@ -35,7 +35,7 @@ static const kernel_name names[] = {
 
 /* ---- Operands ---- */
 
-#define MOST_ROWS 128
+#define MOST_ROWS 512
 #define COLS 2048
 #define HEAD_DIM 128
 #define POSITIONS 64
@@ -47,6 +47,7 @@ static const kernel_name names[] = {
 typedef struct operands {
     unsigned char *weights; /* [WEIGHT_BYTES] */
     float *x, *y;           /* [MOST_ROWS, COLS]; y also takes one GEMV of the weights */
+    float *sums;            /* [y_floats], and as much as another panel needs */
     weft_q8_rows q8;
     size_t y_floats;
     size_t *turn; /* counts up, where each call reads another place */
@@ -82,10 +83,12 @@ static void call_panel_f32(const call *c) {
                     c->n_panels * WEFT_PANEL_ROWS);
 }
 
-/* Any bytes will do for tiles of x. */
+/* Any bytes will do for tiles of x, and room beside them for sums. */
 static void call_panel_bf16(const call *c) {
-    c->k->panel_bf16(c->type, c->o->weights, c->n_panels, (const uint16_t *)(const void *)c->o->x,
-                     c->rows, COLS, c->o->y, c->n_panels * WEFT_PANEL_ROWS);
+    weft_bf16_rows x = {(const uint16_t *)(const void *)c->o->x, weft_bf16_step(COLS), c->rows,
+                        COLS};
+    c->k->panel_bf16(c->type, c->o->weights, c->n_panels, &x, c->o->sums, c->o->y,
+                     c->n_panels * WEFT_PANEL_ROWS);
 }
 
 static void call_rows_bf16(const call *c) {
@@ -261,7 +264,7 @@ static void call_map(const call *c) {
 
 typedef enum work_kind {
     WORK_PANELS,    /* weights times 1, 4 and 64 rows */
-    WORK_TILES,     /* weights of every type times 32 and 128 rows */
+    WORK_TILES,     /* weights of every type times 32, 128 and 512 rows */
     WORK_CACHE,     /* positions of one head, of every type of a cache */
     WORK_HISTORY,   /* the same, out of memory, for three queries */
     WORK_ATTENTION, /* the same as floats, for 1 and 16 queries */
@@ -399,7 +402,7 @@ static void time_rows(run_state *r, const kernel_name *n, const timed *t, call *
 }
 
 static void time_panels(run_state *r, const kernel_name *n, const timed *t, call *c) {
-    static const size_t few[] = {1, 4, 64}, many[] = {32, MOST_ROWS};
+    static const size_t few[] = {1, 4, 64}, many[] = {32, 128, MOST_ROWS};
     bool tiles = t->kind == WORK_TILES;
     for (int type = 0; type < WEFT_DTYPE_COUNT; type++) {
         c->type = (weft_dtype)type;
@@ -407,7 +410,7 @@ static void time_panels(run_state *r, const kernel_name *n, const timed *t, call
             continue;
         if (!tiles && weft_dtype_is_quantized(c->type) != t->bytewise)
             continue;
-        for (size_t i = 0; i < (tiles ? 2 : 3); i++) {
+        for (size_t i = 0; i < 3; i++) {
             c->rows = tiles ? many[i] : few[i];
             time_rows(r, n, t, c, tiles ? "bf16" : t->bytewise ? "int8" : "f32");
         }
@@ -484,7 +487,8 @@ weft_status weft_kernels_time(const weft_allocator *a, const char *filter, doubl
     operands o = {.y_floats = (size_t)1 << 20, .turn = &turn};
     size_t x_bytes = sizeof(float) * MOST_ROWS * COLS, y_bytes = sizeof(float) * o.y_floats;
     size_t q_bytes = (size_t)MOST_ROWS * COLS, block_bytes = x_bytes / 32;
-    size_t total = WEIGHT_BYTES + x_bytes + y_bytes + q_bytes + 2 * block_bytes;
+    size_t sums_bytes = y_bytes + sizeof(float) * MOST_ROWS * WEFT_PANEL_ROWS;
+    size_t total = WEIGHT_BYTES + x_bytes + y_bytes + sums_bytes + q_bytes + 2 * block_bytes;
     unsigned char *memory = weft_alloc(a, total);
     if (!memory)
         return weft_fail(WEFT_E_MEMORY, "time_kernels: no memory for %zu bytes", total);
@@ -494,7 +498,8 @@ weft_status weft_kernels_time(const weft_allocator *a, const char *filter, doubl
     o.x = (float *)(void *)(memory + WEIGHT_BYTES);
     o.y = o.x + MOST_ROWS * COLS;
     o.q8 = (weft_q8_rows){.n = MOST_ROWS, .n_cols = COLS};
-    o.q8.q = (int8_t *)(o.y + o.y_floats);
+    o.sums = o.y + o.y_floats;
+    o.q8.q = (int8_t *)o.sums + sums_bytes;
     o.q8.d = (float *)(void *)(o.q8.q + q_bytes);
     o.q8.sums = (int32_t *)(void *)(o.q8.d + block_bytes / sizeof(float));
     for (size_t i = 0; i < block_bytes / sizeof(int32_t); i++)

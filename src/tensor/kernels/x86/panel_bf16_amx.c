@@ -6,8 +6,8 @@
 #include "tensor/kernels/ref/panel_bf16_body.h"
 
 void weft_kernel_panel_bf16_amx(weft_dtype dtype, const void *panels, size_t n_panels,
-                                const uint16_t *x, size_t n, size_t n_cols, float *y, size_t ldy) {
+                                const weft_bf16_rows *x, float *sums, float *y, size_t ldy) {
     tiles_begin();
-    panel_bf16_body(weft_bf16_unpack, dtype, panels, n_panels, x, n, n_cols, y, ldy);
+    panel_bf16_body(weft_bf16_unpack, dtype, panels, n_panels, x, sums, y, ldy);
     tiles_end();
 }

@@ -11,10 +11,10 @@
 
 /* 16 rows of x times one panel. */
 WEFT_INLINE void tile_row(const uint16_t *x, const uint16_t *w, size_t n_tiles, size_t rows,
-                          bool fresh, float *y, size_t ldy) {
+                          const float *from, float *y, size_t ldy) {
     __m512 acc[ROWS];
     WEFT_UNROLL for (size_t c = 0; c < ROWS; c++) acc[c] =
-        fresh || c >= rows ? _mm512_setzero_ps() : _mm512_loadu_ps(y + c * ldy);
+        from == NULL ? _mm512_setzero_ps() : _mm512_loadu_ps(from + 32 * c);
     for (size_t t = 0; t < n_tiles; t++, x += WEFT_BF16_TILE)
         for (size_t pair = 0; pair < 16; pair++, w += 32) {
             __m512bh of = (__m512bh)_mm512_loadu_si512(w);
@@ -31,16 +31,16 @@ WEFT_INLINE void tile_row(const uint16_t *x, const uint16_t *w, size_t n_tiles, 
 static void tile_products(const bf16_step *s) {
     for (size_t r = 0; r < s->rows; r += ROWS)
         for (size_t p = 0; p < s->panels; p++)
-            tile_row(s->x + r / ROWS * s->x_step, s->w[p], s->n_tiles, s->rows - r, s->fresh,
-                     s->y + r * s->ldy + 16 * p, s->ldy);
+            tile_row(s->x + r / ROWS * s->x_step, s->w[p], s->n_tiles, s->rows - r,
+                     s->from == NULL ? NULL : s->from + 32 * r + 16 * p, s->y + r * s->ldy + 16 * p,
+                     s->ldy);
 }
 
 #include "tensor/kernels/ref/panel_bf16_body.h"
 
 void weft_kernel_panel_bf16_avx512(weft_dtype dtype, const void *panels, size_t n_panels,
-                                   const uint16_t *x, size_t n, size_t n_cols, float *y,
-                                   size_t ldy) {
-    panel_bf16_body(weft_bf16_unpack, dtype, panels, n_panels, x, n, n_cols, y, ldy);
+                                   const weft_bf16_rows *x, float *sums, float *y, size_t ldy) {
+    panel_bf16_body(weft_bf16_unpack, dtype, panels, n_panels, x, sums, y, ldy);
 }
 
 /* `n` of the 16 columns at x. */
