@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define LEAST_READ_BYTES ((size_t)256 << 20)
-#define MOST_READ_BYTES ((size_t)1 << 30)
+#define MOST_READ_BYTES ((size_t)512 << 20)
 #define READ_CHUNK ((size_t)1 << 20)
 #define READ_REPEATS 3
 #define REPEATS 5
