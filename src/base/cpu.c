@@ -73,7 +73,7 @@ static bool has_own(weft_isa isa) {
     case WEFT_ISA_VNNI:
         return leaf(7, 0).ecx & (1u << 11);
     case WEFT_ISA_BF16:
-        return leaf(7, 1).eax & (1u << 5);
+        return (leaf(7, 1).eax & (1u << 5)) && (leaf(7, 0).ecx & (1u << 1));
     case WEFT_ISA_AMX:
         return has_amx();
     default:

@@ -12,7 +12,19 @@
  *
  * In front of 1 or 8 blocks lie the 16 rows' scales and minima, as in the file; in front of a
  * block's lines its integer sub-scales and minima, a byte each. Several types share a form: their
- * quants are codes of levels. Resident sizes are the file's, but for those in docs/models.md. */
+ * quants are codes of levels. Resident sizes are the file's, but for those in docs/models.md.
+ *
+ * Types with codebooks (books.h) keep their indices. Behind a block's sub-scales, as the file
+ * codes them, lie 0, 1 or 2 bytes a row with the high bits of its indices; a line of the low bytes,
+ * that of row r's index i (of four) at 4 r + i, or two lines for eight; and a line of signs, like
+ * that of 3 and 5 bits. Where the file has seven signs of eight columns, an even number of which
+ * are negative, the bits of the eighth columns have something else: bit i of byte 4 r + 3, i odd,
+ * is bit i / 2 of the row's scale (IQ2_XXS, IQ3_XXS) or the highest bit of index i / 2 (IQ2_XS).
+ *
+ * TQ1_0: behind the scales of 8 blocks lie five lines with quads 5, 6 and 7 of each, of every
+ * column a number q5 + 3 q6 + 9 q7, whose low four bits are nibble k % 2 of line k / 2 and whose
+ * highest is bit k of the fifth line; then each block's line of quads 0 to 4, a byte for five
+ * columns as in the file: the fraction 0.q0 q1 q2 q3 q4 in base 3, times 256, rounded up. */
 #ifndef WEFT_KERNELS_BLOCKS_H
 #define WEFT_KERNELS_BLOCKS_H
 
@@ -30,12 +42,19 @@ typedef enum weft_form {
     WEFT_FORM_Q4_K,
     WEFT_FORM_Q5_K,
     WEFT_FORM_Q6_K,
-    WEFT_FORM_TERNARY, /* TQ1_0, TQ2_0 */
-    WEFT_FORM_CODES_3, /* IQ1, IQ2: codes of eight levels */
-    WEFT_FORM_CODES_4, /* IQ3, IQ4_XS: of sixteen */
+    WEFT_FORM_TQ1_0,
+    WEFT_FORM_TQ2_0,
+    WEFT_FORM_IQ4_XS, /* from here on codes of levels */
     WEFT_FORM_IQ4_NL,
     WEFT_FORM_MXFP4,
     WEFT_FORM_NVFP4,
+    WEFT_FORM_IQ1_S, /* from here on entries of codebooks */
+    WEFT_FORM_IQ1_M,
+    WEFT_FORM_IQ2_XXS,
+    WEFT_FORM_IQ2_XS,
+    WEFT_FORM_IQ2_S,
+    WEFT_FORM_IQ3_XXS,
+    WEFT_FORM_IQ3_S,
     WEFT_FORM_COUNT
 } weft_form;
 
@@ -51,12 +70,19 @@ typedef enum weft_form {
     X(q4_k, WEFT_FORM_Q4_K)                                                                        \
     X(q5_k, WEFT_FORM_Q5_K)                                                                        \
     X(q6_k, WEFT_FORM_Q6_K)                                                                        \
-    X(ternary, WEFT_FORM_TERNARY)                                                                  \
-    X(codes_3, WEFT_FORM_CODES_3)                                                                  \
-    X(codes_4, WEFT_FORM_CODES_4)                                                                  \
+    X(tq1_0, WEFT_FORM_TQ1_0)                                                                      \
+    X(tq2_0, WEFT_FORM_TQ2_0)                                                                      \
+    X(iq4_xs, WEFT_FORM_IQ4_XS)                                                                    \
     X(iq4_nl, WEFT_FORM_IQ4_NL)                                                                    \
     X(mxfp4, WEFT_FORM_MXFP4)                                                                      \
-    X(nvfp4, WEFT_FORM_NVFP4)
+    X(nvfp4, WEFT_FORM_NVFP4)                                                                      \
+    X(iq1_s, WEFT_FORM_IQ1_S)                                                                      \
+    X(iq1_m, WEFT_FORM_IQ1_M)                                                                      \
+    X(iq2_xxs, WEFT_FORM_IQ2_XXS)                                                                  \
+    X(iq2_xs, WEFT_FORM_IQ2_XS)                                                                    \
+    X(iq2_s, WEFT_FORM_IQ2_S)                                                                      \
+    X(iq3_xxs, WEFT_FORM_IQ3_XXS)                                                                  \
+    X(iq3_s, WEFT_FORM_IQ3_S)
 
 typedef enum weft_form_scales {
     WEFT_SCALES_BLOCK,  /* d_w = d */
@@ -66,14 +92,17 @@ typedef enum weft_form_scales {
 } weft_form_scales;
 
 typedef struct weft_form_info {
-    uint8_t bits;   /* of a quant */
-    uint8_t blocks; /* that share the scales in front */
-    uint8_t d, m;   /* bytes of a row's scale and minimum in front; d 1: an E8M0 power of two */
-    uint8_t sc;     /* sub-scales of a row in a block: FLOATS all of the first halves first */
-    uint8_t min;    /* minima of a row in a block; Q2_K has them in the sub-scales' high bits */
-    uint8_t offset; /* makes quants and levels unsigned: they are stored or looked up with it */
-    uint8_t most;   /* the greatest unsigned quant; 128: signed bytes instead */
-    uint8_t scales; /* weft_form_scales */
+    uint8_t bits;    /* of a quant; 0: the quants are not in lines of their own */
+    uint8_t blocks;  /* that share the scales in front */
+    uint8_t d, m;    /* bytes of a row's scale and minimum in front; d 1: an E8M0 power of two */
+    uint8_t sc;      /* sub-scales of a row in a block: FLOATS all of the first halves first */
+    uint8_t min;     /* minima of a row in a block; Q2_K has them in the sub-scales' high bits */
+    uint8_t offset;  /* makes quants and levels unsigned: they are stored or looked up with it */
+    uint8_t most;    /* the greatest unsigned quant; 128: signed bytes instead */
+    uint8_t scales;  /* weft_form_scales */
+    uint8_t entries; /* of a codebook in a row's block */
+    uint8_t high;    /* bytes with the high bits of a row's indices */
+    uint8_t signs;   /* of eight columns: 7, 8; 0: none, or in `high` (IQ1's shifts) */
 } weft_form_info;
 
 static const weft_form_info weft_forms[WEFT_FORM_COUNT] = {
@@ -87,12 +116,19 @@ static const weft_form_info weft_forms[WEFT_FORM_COUNT] = {
     [WEFT_FORM_Q4_K] = {4, 8, 2, 2, 1, 1, 0, 15, WEFT_SCALES_SUB},
     [WEFT_FORM_Q5_K] = {5, 8, 2, 2, 1, 1, 0, 31, WEFT_SCALES_SUB},
     [WEFT_FORM_Q6_K] = {6, 8, 2, 0, 2, 0, 32, 63, WEFT_SCALES_HALVES},
-    [WEFT_FORM_TERNARY] = {2, 8, 2, 0, 0, 0, 1, 3, WEFT_SCALES_BLOCK},
-    [WEFT_FORM_CODES_3] = {3, 8, 2, 0, 2, 0, 64, 64 + 43, WEFT_SCALES_HALVES},
-    [WEFT_FORM_CODES_4] = {4, 8, 2, 0, 1, 0, 0, 128, WEFT_SCALES_SUB},
+    [WEFT_FORM_TQ1_0] = {0, 8, 2, 0, 0, 0, 1, 2, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_TQ2_0] = {2, 8, 2, 0, 0, 0, 1, 3, WEFT_SCALES_BLOCK},
+    [WEFT_FORM_IQ4_XS] = {4, 8, 2, 0, 1, 0, 0, 128, WEFT_SCALES_SUB},
     [WEFT_FORM_IQ4_NL] = {4, 1, 2, 0, 0, 0, 0, 128, WEFT_SCALES_BLOCK},
     [WEFT_FORM_MXFP4] = {4, 1, 1, 0, 0, 0, 12, 24, WEFT_SCALES_BLOCK},
     [WEFT_FORM_NVFP4] = {4, 1, 0, 0, 2, 0, 12, 24, WEFT_SCALES_FLOATS},
+    [WEFT_FORM_IQ1_S] = {0, 8, 2, 0, 0, 0, 9, 18, WEFT_SCALES_SUB, 4, 2, 0},
+    [WEFT_FORM_IQ1_M] = {0, 8, 2, 0, 1, 0, 9, 18, WEFT_SCALES_HALVES, 4, 2, 0},
+    [WEFT_FORM_IQ2_XXS] = {0, 8, 2, 0, 0, 0, 43, 86, WEFT_SCALES_SUB, 4, 0, 7},
+    [WEFT_FORM_IQ2_XS] = {0, 8, 2, 0, 1, 0, 43, 86, WEFT_SCALES_HALVES, 4, 0, 7},
+    [WEFT_FORM_IQ2_S] = {0, 8, 2, 0, 1, 0, 43, 86, WEFT_SCALES_HALVES, 4, 1, 8},
+    [WEFT_FORM_IQ3_XXS] = {0, 8, 2, 0, 0, 0, 62, 124, WEFT_SCALES_SUB, 8, 0, 7},
+    [WEFT_FORM_IQ3_S] = {0, 8, 2, 0, 1, 0, 15, 30, WEFT_SCALES_SUB, 8, 1, 8},
 };
 
 /* How a type's rows become panels. */
@@ -114,7 +150,10 @@ static inline bool weft_form_has_min(weft_form form) {
     return weft_forms[form].m > 0;
 }
 static inline bool weft_form_has_codes(weft_form form) {
-    return form >= WEFT_FORM_CODES_3;
+    return form >= WEFT_FORM_IQ4_XS;
+}
+static inline bool weft_form_has_book(weft_form form) {
+    return form >= WEFT_FORM_IQ1_S;
 }
 static inline bool weft_form_halves(weft_form form) {
     return weft_forms[form].scales == WEFT_SCALES_HALVES;
@@ -127,21 +166,31 @@ static inline size_t weft_form_low_lines(weft_form form) {
     unsigned bits = weft_forms[form].bits;
     return bits == 8 ? 8 : bits >= 4 ? 4 : 2;
 }
+/* Lines of 8 blocks behind the scales in front. */
+static inline size_t weft_form_shared_lines(weft_form form) {
+    return form == WEFT_FORM_TQ1_0 ? 5 : 0;
+}
 /* Bytes of a block behind the scales in front. */
 static inline size_t weft_form_block_bytes(weft_form form) {
     const weft_form_info *f = &weft_forms[form];
+    if (form == WEFT_FORM_TQ1_0)
+        return 64;
+    if (f->bits == 0)
+        return 16 * ((size_t)f->sc + f->high + f->entries) + (f->signs ? 64 : 0);
     size_t high = f->bits == 6 ? 2 : f->bits == 5 || f->bits == 3 ? 1 : 0;
     return 16u * (f->sc + f->min) + 64 * (weft_form_low_lines(form) + high);
 }
 /* Bytes of the scales in front and the blocks that share them. */
 static inline size_t weft_form_bytes(weft_form form) {
     const weft_form_info *f = &weft_forms[form];
-    return 16u * (f->d + f->m) + f->blocks * weft_form_block_bytes(form);
+    size_t shared = 64 * weft_form_shared_lines(form);
+    return 16u * (f->d + f->m) + shared + f->blocks * weft_form_block_bytes(form);
 }
 
-/* Where the parts of block k begin, in bytes from the panel's start. */
+/* Where the parts of block k begin, in bytes from the panel's start. Of a block with entries: q the
+ * low bytes of indices, h their high bits, s the signs. TQ1_0: h the shared lines. */
 typedef struct weft_place {
-    size_t d, m, sc, min, q, h;
+    size_t d, m, sc, min, q, h, s;
 } weft_place;
 
 static inline weft_place weft_place_of(weft_form form, size_t k) {
@@ -149,10 +198,12 @@ static inline weft_place weft_place_of(weft_form form, size_t k) {
     weft_place p;
     p.d = k / f->blocks * weft_form_bytes(form);
     p.m = p.d + 16u * f->d;
-    p.sc = p.m + 16u * f->m + k % f->blocks * weft_form_block_bytes(form);
+    p.s = p.m + 16u * f->m;
+    p.sc = p.s + 64 * weft_form_shared_lines(form) + k % f->blocks * weft_form_block_bytes(form);
     p.min = p.sc + 16u * f->sc;
-    p.q = p.min + 16u * f->min;
-    p.h = p.q + 64 * weft_form_low_lines(form);
+    p.q = p.min + 16 * ((size_t)f->min + f->high);
+    p.h = f->bits ? p.q + 64 * weft_form_low_lines(form) : f->high ? p.min : p.s;
+    p.s = p.q + 16u * f->entries;
     return p;
 }
 
@@ -175,8 +226,6 @@ static inline uint64_t weft_spread_bits(unsigned bits) {
 
 /* Block k of a row in the file's layout, and of row r of a panel. */
 void weft_file_block_read(weft_dtype dtype, const void *row, size_t k, weft_block *out);
-/* The former's part for the types with codebooks: 32 of the 256 columns at p. */
-void weft_file_block_read_iq(weft_dtype dtype, const uint8_t *p, size_t sub, weft_block *out);
 void weft_panel_block_read(weft_dtype dtype, const void *panel, size_t r, size_t k,
                            weft_block *out);
 

@@ -1,7 +1,7 @@
 /* Reads a 32-column block of a row in the GGUF specification's layout into plain integers: what
  * packing and dequantising have in common. The IQ types with codebooks are in file_block_iq.c. */
 #include "base/floats.h"
-#include "tensor/kernels/blocks.h"
+#include "tensor/kernels/books.h"
 
 static uint16_t u16_at(const uint8_t *p) {
     return (uint16_t)(p[0] | p[1] << 8);
@@ -170,6 +170,12 @@ static void read_tq1_0(const uint8_t *p, size_t sub, weft_block *out) {
         read_digits(p + 48, 4, n, out->q + 16 + 4 * n);
 }
 
+static void read_entries(weft_dtype dtype, const uint8_t *p, size_t sub, weft_block *out) {
+    weft_entries e;
+    weft_file_entries_read(dtype, p, sub, &e);
+    weft_entries_block(weft_packing_of(dtype)->form, &e, out);
+}
+
 static void read_tq2_0(const uint8_t *p, size_t sub, weft_block *out) {
     out->d = u16_at(p + 64);
     read_pairs(p, sub, out->q);
@@ -228,6 +234,6 @@ void weft_file_block_read(weft_dtype dtype, const void *row, size_t k, weft_bloc
         read_tq2_0(p + 66 * (k / 8), k % 8, out);
         break;
     default:
-        weft_file_block_read_iq(dtype, p + weft_dtype_block_bytes(dtype) * (k / 8), k % 8, out);
+        read_entries(dtype, p + weft_dtype_block_bytes(dtype) * (k / 8), k % 8, out);
     }
 }

@@ -3,16 +3,16 @@
 #include "tensor/kernels/blocks.h"
 #include "base/floats.h"
 
-/* The non-linear 4-bit types; 4-bit floats (e2m1), doubled; IQ3 with the sign as the highest bit;
- * IQ2 with the negative ones behind; IQ1 eightfold: a step of 8, and 1 more, or 1 less behind. */
+/* The non-linear 4-bit types; 4-bit floats (e2m1), doubled; IQ3 with the sign as the fourth bit;
+ * IQ2 with it as the third; IQ1 eightfold: a step of 8, and 1 more, or 1 less behind. */
 static const int8_t iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                1,    13,   25,  38,  53,  69,  89,  113};
 static const int8_t e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 static const int8_t iq3_xxs[16] = {4,  12,  20,  28,  36,  44,  52,  62,
                                    -4, -12, -20, -28, -36, -44, -52, -62};
 static const int8_t iq3_s[16] = {1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15};
-static const int8_t iq2[16] = {8, 25, 43, -8, -25, -43};
-static const int8_t iq1[16] = {-7, 1, 9, -9, -1, 7};
+static const int8_t iq2[16] = {8, 25, 43, 0, -8, -25, -43};
+static const int8_t iq1[16] = {-7, 1, 9, 0, -9, -1, 7};
 
 static const weft_packing packings[WEFT_DTYPE_COUNT] = {
     [WEFT_Q4_0] = {WEFT_FORM_Q4_0, NULL, 1},
@@ -25,16 +25,16 @@ static const weft_packing packings[WEFT_DTYPE_COUNT] = {
     [WEFT_Q4_K] = {WEFT_FORM_Q4_K, NULL, 1},
     [WEFT_Q5_K] = {WEFT_FORM_Q5_K, NULL, 1},
     [WEFT_Q6_K] = {WEFT_FORM_Q6_K, NULL, 1},
-    [WEFT_TQ1_0] = {WEFT_FORM_TERNARY, NULL, 1},
-    [WEFT_TQ2_0] = {WEFT_FORM_TERNARY, NULL, 1},
-    [WEFT_IQ1_S] = {WEFT_FORM_CODES_3, iq1, 0.125f},
-    [WEFT_IQ1_M] = {WEFT_FORM_CODES_3, iq1, 0.125f},
-    [WEFT_IQ2_XXS] = {WEFT_FORM_CODES_3, iq2, 0.125f},
-    [WEFT_IQ2_XS] = {WEFT_FORM_CODES_3, iq2, 0.125f},
-    [WEFT_IQ2_S] = {WEFT_FORM_CODES_3, iq2, 0.125f},
-    [WEFT_IQ3_XXS] = {WEFT_FORM_CODES_4, iq3_xxs, 0.25f},
-    [WEFT_IQ3_S] = {WEFT_FORM_CODES_4, iq3_s, 1},
-    [WEFT_IQ4_XS] = {WEFT_FORM_CODES_4, iq4, 1},
+    [WEFT_TQ1_0] = {WEFT_FORM_TQ1_0, NULL, 1},
+    [WEFT_TQ2_0] = {WEFT_FORM_TQ2_0, NULL, 1},
+    [WEFT_IQ1_S] = {WEFT_FORM_IQ1_S, iq1, 0.125f},
+    [WEFT_IQ1_M] = {WEFT_FORM_IQ1_M, iq1, 0.125f},
+    [WEFT_IQ2_XXS] = {WEFT_FORM_IQ2_XXS, iq2, 0.125f},
+    [WEFT_IQ2_XS] = {WEFT_FORM_IQ2_XS, iq2, 0.125f},
+    [WEFT_IQ2_S] = {WEFT_FORM_IQ2_S, iq2, 0.125f},
+    [WEFT_IQ3_XXS] = {WEFT_FORM_IQ3_XXS, iq3_xxs, 0.25f},
+    [WEFT_IQ3_S] = {WEFT_FORM_IQ3_S, iq3_s, 1},
+    [WEFT_IQ4_XS] = {WEFT_FORM_IQ4_XS, iq4, 1},
     [WEFT_IQ4_NL] = {WEFT_FORM_IQ4_NL, iq4, 1},
     [WEFT_MXFP4] = {WEFT_FORM_MXFP4, e2m1, 1},
     [WEFT_NVFP4] = {WEFT_FORM_NVFP4, e2m1, 1},

@@ -2,7 +2,7 @@
  * panels; a float panel is n_cols lines of 16 elements in the file's type (F32, F16 or BF16). */
 #include "base/alloc.h"
 #include "base/floats.h"
-#include "tensor/kernels/blocks.h"
+#include "tensor/kernels/books.h"
 #include "tensor/kernels/pack_words.h"
 
 #include <string.h>
@@ -79,6 +79,19 @@ static inline __attribute__((always_inline)) void put_quants(unsigned bits, cons
         put_bits(q, r, 2, 4, 2, high);
 }
 
+/* TQ1_0: `shared` lines of 8 blocks, which are written in order, and the block's own. */
+static void put_digits(const uint8_t q[32], size_t r, size_t sub, uint8_t *shared, uint8_t *line) {
+    uint8_t *nibbles = shared + 64 * (sub / 2) + 4 * r, *tops = shared + 256 + 4 * r;
+    for (size_t b = 0; b < 4; b++) {
+        unsigned five = 0, three = q[20 + b] + 3u * q[24 + b] + 9u * q[28 + b];
+        for (size_t j = 0; j < 5; j++)
+            five = 3 * five + q[4 * j + b];
+        line[4 * r + b] = (uint8_t)((five * 256 + 242) / 243);
+        nibbles[b] = (uint8_t)(sub % 2 ? nibbles[b] | (three & 15) << 4 : three & 15);
+        tops[b] = (uint8_t)((sub ? tops[b] : 0) | (three >> 4) << sub);
+    }
+}
+
 static inline __attribute__((always_inline)) void put_block(weft_form form, const weft_block *b,
                                                             size_t r, size_t k, uint8_t *panel) {
     const weft_form_info *f = &weft_forms[form];
@@ -92,7 +105,10 @@ static inline __attribute__((always_inline)) void put_block(weft_form form, cons
     }
     if (f->min)
         panel[at.min + r] = b->min[0];
-    put_quants(f->bits, b->q, r, panel + at.q, panel + at.h);
+    if (form == WEFT_FORM_TQ1_0)
+        put_digits(b->q, r, k % 8, panel + at.h, panel + at.q);
+    else
+        put_quants(f->bits, b->q, r, panel + at.q, panel + at.h);
 }
 
 /* A function each, so that what a form lacks costs nothing. */
@@ -124,6 +140,18 @@ static bool pack_words(weft_dtype dtype, const uint8_t *rows, size_t n_cols, uin
     return weft_pack_words_scalar(dtype, rows, n_cols, panel);
 }
 
+static void pack_entries(weft_dtype dtype, const uint8_t *rows, size_t row_bytes, size_t n_rows,
+                         size_t n_cols, uint8_t *panel) {
+    weft_form form = weft_packing_of(dtype)->form;
+    size_t block_bytes = weft_dtype_block_bytes(dtype);
+    weft_entries e;
+    for (size_t k = 0; k < n_cols / 32; k++)
+        for (size_t r = 0; r < n_rows; r++) {
+            weft_file_entries_read(dtype, rows + r * row_bytes + k / 8 * block_bytes, k % 8, &e);
+            weft_panel_entries_write(form, &e, r, k, panel);
+        }
+}
+
 /* The rows of padding are zeros: their quants may stand for something else, and their scale is 0.
  */
 void weft_panel_pack(weft_dtype dtype, const void *rows, size_t n_rows, size_t n_cols,
@@ -140,8 +168,13 @@ void weft_panel_pack(weft_dtype dtype, const void *rows, size_t n_rows, size_t n
         return;
     }
     /* Block by block over all rows, so that the panel is written in order. */
-    put_function *put = put_functions[weft_packing_of(dtype)->form];
+    weft_form form = weft_packing_of(dtype)->form;
+    put_function *put = put_functions[form];
     size_t row_bytes = n_cols / weft_dtype_block(dtype) * weft_dtype_block_bytes(dtype);
+    if (weft_form_has_book(form)) {
+        pack_entries(dtype, rows, row_bytes, n_rows, n_cols, panel);
+        return;
+    }
     weft_block b;
     for (size_t k = 0; k < n_cols / 32; k++)
         for (size_t r = 0; r < n_rows; r++) {
@@ -179,12 +212,39 @@ static void get_quants(unsigned bits, size_t r, const uint8_t *low, const uint8_
         add_bits(q, r, 2, 4, 2, high);
 }
 
+/* A byte b holds five columns as the fraction b / 256 in base 3: times 3, the next digit is in
+ * front of the point. */
+static void get_digits(size_t r, size_t sub, const uint8_t *shared, const uint8_t *line,
+                       uint8_t q[32]) {
+    for (size_t b = 0; b < 4; b++) {
+        unsigned five = line[4 * r + b];
+        for (size_t j = 0; j < 5; j++, five = five * 3 & 255)
+            q[4 * j + b] = (uint8_t)(five * 3 >> 8);
+        unsigned low = (unsigned)shared[64 * (sub / 2) + 4 * r + b] >> (4 * (sub % 2)) & 15;
+        unsigned three = low | ((unsigned)shared[256 + 4 * r + b] >> sub & 1) << 4;
+        q[20 + b] = (uint8_t)(three % 3);
+        q[24 + b] = (uint8_t)(three / 3 % 3);
+        q[28 + b] = (uint8_t)(three / 9);
+    }
+}
+
+static void read_panel_entries(weft_form form, const void *panel, size_t r, size_t k,
+                               weft_block *b) {
+    weft_entries e;
+    weft_panel_entries_read(form, panel, r, k, &e);
+    weft_entries_block(form, &e, b);
+}
+
 void weft_panel_block_read(weft_dtype dtype, const void *panel, size_t r, size_t k, weft_block *b) {
     const uint8_t *bytes = panel;
     weft_form form = weft_packing_of(dtype)->form;
     const weft_form_info *f = &weft_forms[form];
     weft_place at = weft_place_of(form, k);
     *b = (weft_block){.sc = {1, 1}};
+    if (weft_form_has_book(form)) {
+        read_panel_entries(form, panel, r, k, b);
+        return;
+    }
     memcpy(&b->d, bytes + at.d + f->d * r, f->d);
     memcpy(&b->m, bytes + at.m + f->m * r, f->m);
     for (size_t h = 0; h < 2 && f->sc; h++) {
@@ -197,7 +257,10 @@ void weft_panel_block_read(weft_dtype dtype, const void *panel, size_t r, size_t
     }
     if (f->min)
         b->min[0] = b->min[1] = bytes[at.min + r];
-    get_quants(f->bits, r, bytes + at.q, bytes + at.h, b->q);
+    if (form == WEFT_FORM_TQ1_0)
+        get_digits(r, k % 8, bytes + at.h, bytes + at.q, b->q);
+    else
+        get_quants(f->bits, r, bytes + at.q, bytes + at.h, b->q);
 }
 
 void weft_panel_block_values(weft_dtype dtype, const void *panel, size_t k,

@@ -1,5 +1,6 @@
 /* Quantised panels times int8 activations on NEON: signed weights times signed activations. Four
- * rows are a register. One row of x reads the packed bytes; several share them unpacked.
+ * rows are a register. One row of x reads the packed bytes, but for those that must_unpack();
+ * several share them unpacked.
  *
  * Included behind BYTE_PRODUCTS, how bytes are multiplied: WIDENING into int16, which holds a whole
  * block of 5-bit weights (8 * 31 * 127), half a block of 6-bit ones and two quads of int8 ones (2 *
@@ -36,8 +37,14 @@ WEFT_INLINE int group_of(weft_form form) {
     if (BYTE_PRODUCTS != WIDENING)
         return quads_a_sum(form, 0, 0);
     int most = weft_forms[form].most, offset = weft_forms[form].offset;
-    return quads_a_sum(
-        form, 1, most - offset > offset || form == WEFT_FORM_CODES_3 ? most - offset : offset);
+    return quads_a_sum(form, 1, most - offset > offset ? most - offset : offset);
+}
+
+/* Four bytes. */
+WEFT_INLINE uint16x4_t wide_bytes(const uint8_t *p) {
+    uint32_t four;
+    memcpy(&four, p, 4);
+    return vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four))));
 }
 
 /* Bytes shifted left by n, or right by -n. */
@@ -72,6 +79,125 @@ WEFT_INLINE int8x16_t packed_quad(weft_form form, q8_block s, int j, int part) {
         return vqtbl1q_s8(vreinterpretq_s8_u8(vld1q_u8(s.table)), v);
     int8x16_t offset = vdupq_n_s8((int8_t)weft_forms[form].offset);
     return vsubq_s8(vreinterpretq_s8_u8(v), offset);
+}
+
+/* ---- Entries of codebooks, and digits ---- */
+
+/* 32-bit lanes shifted left, or right by -n. */
+WEFT_INLINE uint32x4_t shift32(uint32x4_t v, int n) {
+    return vshlq_u32(v, vdupq_n_s32(n));
+}
+
+/* The high bits of the rows' indices, a lane a row. */
+WEFT_INLINE uint32x4_t high_lanes(weft_form form, q8_block s, int part) {
+    if (weft_forms[form].high == 2)
+        return vmovl_u16(vreinterpret_u16_u8(vld1_u8(s.h + 8 * part)));
+    if (weft_forms[form].high == 1)
+        return vmovl_u16(wide_bytes(s.h + 4 * part));
+    return weft_forms[form].signs ? vreinterpretq_u32_u8(vld1q_u8(s.s + 16 * part))
+                                  : vdupq_n_u32(0);
+}
+
+/* A line of signs with those of the eighth columns, which make the number of negative ones even. */
+WEFT_INLINE uint8x16_t all_signs(weft_form form, q8_block s, int part) {
+    uint32x4_t line = vreinterpretq_u32_u8(vld1q_u8(s.s + 16 * part));
+    if (weft_forms[form].signs == 8)
+        return vreinterpretq_u8_u32(line);
+    line = vandq_u32(line, vdupq_n_u32(0x55ffffff));
+    uint32x4_t odd = veorq_u32(line, vshrq_n_u32(line, 16));
+    odd = veorq_u32(odd, vshrq_n_u32(odd, 8));
+    odd = vandq_u32(veorq_u32(odd, vshrq_n_u32(odd, 1)), vdupq_n_u32(0x55));
+    return vreinterpretq_u8_u32(vorrq_u32(line, vshlq_n_u32(odd, 25)));
+}
+
+/* Entry i of each row. */
+WEFT_INLINE uint8x16_t entry_words(weft_form form, q8_block s, uint32x4_t high, int i, int part) {
+    uint32x4_t index = vreinterpretq_u32_u8(vld1q_u8(s.q + 64 * (i / 4) + 16 * part));
+    index = vandq_u32(shift32(index, -8 * (i % 4)), vdupq_n_u32(255));
+    if (index_high(form)) {
+        uint32x4_t mask = vdupq_n_u32((uint32_t)index_high(form));
+        index = vorrq_u32(index, vandq_u32(shift32(high, index_shift(form, i)), mask));
+    }
+    uint32x4_t word = vdupq_n_u32(s.book[vgetq_lane_u32(index, 0)]);
+    word = vsetq_lane_u32(s.book[vgetq_lane_u32(index, 1)], word, 1);
+    word = vsetq_lane_u32(s.book[vgetq_lane_u32(index, 2)], word, 2);
+    word = vsetq_lane_u32(s.book[vgetq_lane_u32(index, 3)], word, 3);
+    return vreinterpretq_u8_u32(word);
+}
+
+/* Ones where entry i of IQ1 is shifted down, as the third bit of its codes. */
+WEFT_INLINE uint8x16_t shifted_down(weft_form form, uint32x4_t high, int i) {
+    uint32_t top = form == WEFT_FORM_IQ1_S ? 1u << 15 : 8u << (4 * i);
+    return vandq_u8(vreinterpretq_u8_u32(vtstq_u32(high, vdupq_n_u32(top))), vdupq_n_u8(4));
+}
+
+/* The eight quads of a block of entries, of rows 4 part … 4 part + 3. */
+WEFT_INLINE void entry_quads(weft_form form, q8_block s, int part, int8x16_t w[8]) {
+    const int8x16_t table = vreinterpretq_s8_u8(vld1q_u8(s.table));
+    uint32x4_t high = high_lanes(form, s, part);
+    uint8x16_t signs = vdupq_n_u8(0);
+    if (weft_forms[form].signs)
+        signs = all_signs(form, s, part);
+    WEFT_UNROLL for (int i = 0; i < weft_forms[form].entries; i++) {
+        uint8x16_t word = entry_words(form, s, high, i, part);
+        if (weft_forms[form].entries == 8) {
+            uint8x16_t sign = vandq_u8(shift(signs, 3 - i), vdupq_n_u8(8));
+            w[i] = vqtbl1q_s8(table, vorrq_u8(word, sign));
+            continue;
+        }
+        WEFT_UNROLL for (int j = 2 * i; j < 2 * i + 2; j++) {
+            uint8x16_t codes = vandq_u8(shift(word, -4 * (j % 2)), vdupq_n_u8(3));
+            if (weft_forms[form].signs)
+                codes = vorrq_u8(codes, vandq_u8(shift(signs, 2 - j), vdupq_n_u8(4)));
+            else
+                codes = vorrq_u8(codes, shifted_down(form, high, i));
+            w[j] = vqtbl1q_s8(table, codes);
+        }
+    }
+}
+
+/* TQ1_0's: the digit in front of the point of a byte's triple is how many thirds it holds. */
+WEFT_INLINE void digit_quads(q8_block s, int part, int8x16_t w[8]) {
+    const int8x16_t less = vdupq_n_s8(-1);
+    uint8x16_t v = vld1q_u8(s.q + 16 * part);
+    WEFT_UNROLL for (int j = 0; j < 5; j++) {
+        uint8x16_t thirds = vaddq_u8(vcgeq_u8(v, vdupq_n_u8(86)), vcgeq_u8(v, vdupq_n_u8(171)));
+        w[j] = vsubq_s8(less, vreinterpretq_s8_u8(thirds));
+        v = vaddq_u8(vaddq_u8(v, v), v);
+    }
+    uint8x16_t low = shift(vld1q_u8(s.h + 64 * (s.sub / 2) + 16 * part), -4 * (s.sub % 2));
+    uint8x16_t top = vtstq_u8(vld1q_u8(s.h + 256 + 16 * part), vdupq_n_u8((uint8_t)(1 << s.sub)));
+    low = vandq_u8(low, vdupq_n_u8(15));
+    uint8x16_t pairs = vbslq_u8(top, vqtbl1q_u8(vld1q_u8(tq1_pairs[1]), low),
+                                vqtbl1q_u8(vld1q_u8(tq1_pairs[0]), low));
+    WEFT_UNROLL for (int j = 0; j < 3; j++) {
+        uint8x16_t digit = vandq_u8(shift(pairs, -2 * j), vdupq_n_u8(3));
+        w[5 + j] = vaddq_s8(vreinterpretq_s8_u8(digit), less);
+    }
+}
+
+/* The eight quads of rows 4 part … 4 part + 3. */
+WEFT_INLINE void block_quads(weft_form form, q8_block s, int part, int8x16_t w[8]) {
+    if (weft_form_has_book(form)) {
+        entry_quads(form, s, part, w);
+    } else if (form == WEFT_FORM_TQ1_0) {
+        digit_quads(s, part, w);
+    } else {
+        WEFT_UNROLL for (int j = 0; j < 8; j++) w[j] = packed_quad(form, s, j, part);
+    }
+}
+
+/* ---- Scales ---- */
+
+/* The odd sub-scales of both halves, a byte each, from the file's codes. */
+WEFT_INLINE uint8x16x2_t odd_pairs(weft_form form, const uint8_t *sc) {
+    const int8_t bits = form == WEFT_FORM_IQ1_M ? 3 : 4;
+    const uint8x16_t mask = vdupq_n_u8((uint8_t)((1 << bits) - 1)), one = vdupq_n_u8(1);
+    uint8x16_t both = vld1q_u8(sc);
+    uint8x16_t low = vandq_u8(both, mask), high = vandq_u8(shift(both, -bits), mask);
+    low = vaddq_u8(vaddq_u8(low, low), one);
+    high = vaddq_u8(vaddq_u8(high, high), one);
+    return (uint8x16x2_t){{low, high}};
 }
 
 /* The eight bytes of sub-scales of rows 4 part … 4 part + 3. */
@@ -198,12 +324,7 @@ WEFT_INLINE float32x4_t half_floats(const uint8_t *p) {
     return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));
 }
 
-/* Four bytes, as they are and signed. */
-WEFT_INLINE uint16x4_t wide_bytes(const uint8_t *p) {
-    uint32_t four;
-    memcpy(&four, p, 4);
-    return vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four))));
-}
+/* Four signed bytes. */
 WEFT_INLINE float32x4_t byte_floats(const uint8_t *p) {
     uint32_t four;
     memcpy(&four, p, 4);
@@ -225,6 +346,22 @@ WEFT_INLINE float32x4_t ue4m3_floats(const uint8_t *p) {
     return vmulq_n_f32(vcvt_f32_f16(small), 128);
 }
 
+/* The odd sub-scales of entries: of a byte, IQ1_S's three high bits, or the spare bits of signs. */
+WEFT_INLINE float32x4_t odd_scales(weft_form form, q8_block s, int part) {
+    uint32x4_t v;
+    if (weft_forms[form].sc) {
+        v = vmovl_u16(wide_bytes(s.sc + 4 * part));
+    } else if (form == WEFT_FORM_IQ1_S) {
+        v = vandq_u32(vshrq_n_u32(high_lanes(form, s, part), 12), vdupq_n_u32(7));
+    } else {
+        v = vreinterpretq_u32_u8(vld1q_u8(s.s + 16 * part));
+        v = vandq_u32(vshrq_n_u32(v, 25), vdupq_n_u32(0x55));
+        v = vandq_u32(vorrq_u32(v, vshrq_n_u32(v, 1)), vdupq_n_u32(0x33));
+        v = vandq_u32(vorrq_u32(v, vshrq_n_u32(v, 2)), vdupq_n_u32(15));
+    }
+    return vcvtq_f32_u32(vaddq_u32(vaddq_u32(v, v), vdupq_n_u32(1)));
+}
+
 /* d_w and -m_w of rows 4 part … 4 part + 3; NVFP4: the scales of both halves of the block. */
 WEFT_INLINE void block_scales(weft_form form, q8_block s, int part, float32x4_t *d,
                               float32x4_t *m) {
@@ -237,10 +374,11 @@ WEFT_INLINE void block_scales(weft_form form, q8_block s, int part, float32x4_t 
         return;
     }
     *d = f->d == 1 ? power_floats(s.d + r) : half_floats(s.d + 2 * r);
-    if (has_unit(form))
+    if (weft_form_has_book(form))
         *d = vmulq_n_f32(*d, s.unit);
     if (f->scales == WEFT_SCALES_SUB)
-        *d = vmulq_f32(*d, byte_floats(s.sc + r));
+        *d = vmulq_f32(*d, weft_form_has_book(form) ? odd_scales(form, s, part)
+                                                    : byte_floats(s.sc + r));
     if (!f->m)
         return;
     *m = half_floats(s.m + 2 * r);
@@ -300,13 +438,16 @@ WEFT_INLINE void unpack(weft_form form, const q8_codes *codes, const uint8_t *pa
     q8_block s = packed_block(form, codes, panel, k);
     float32x4_t d, m;
     WEFT_UNROLL for (int part = 0; part < 4; part++) {
-        WEFT_UNROLL for (int j = 0; j < 8; j++)
-            vst1q_s8(u->w[j] + 16 * part, packed_quad(form, s, j, part));
+        int8x16_t w[8];
+        block_quads(form, s, part, w);
+        WEFT_UNROLL for (int j = 0; j < 8; j++) vst1q_s8(u->w[j] + 16 * part, w[j]);
         block_scales(form, s, part, &d, &m);
         vst1q_f32(u->d + 4 * part, d);
         vst1q_f32(u->m + 4 * part, m);
     }
-    if (weft_form_halves(form))
+    if (weft_form_halves(form) && weft_form_has_book(form))
+        vst2q_u8(u->sc[0], odd_pairs(form, s.sc));
+    else if (weft_form_halves(form))
         memcpy(u->sc, s.sc, sizeof u->sc);
 }
 
@@ -363,7 +504,7 @@ typedef void product(const q8_codes *codes, const void *panels, size_t bytes, si
 #define OF_FORM(name, form)                                                                        \
     static void product_##name(const q8_codes *codes, const void *panels, size_t bytes,            \
                                size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {     \
-        if (x->n == 1)                                                                             \
+        if (x->n == 1 && !must_unpack(form))                                                       \
             vector(form, codes, panels, bytes, n_panels, x, y);                                    \
         else                                                                                       \
             matrix(form, codes, panels, bytes, n_panels, x, y, ldy);                               \

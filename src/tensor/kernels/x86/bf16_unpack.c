@@ -31,9 +31,11 @@ WEFT_INLINE affine affine_of(weft_form form, q8_block s, int h) {
         m = _mm512_setzero_ps();
     }
     if (weft_form_halves(form))
-        d = _mm512_mul_ps(d, _mm512_cvtepi32_ps(of_pairs(scale_pairs(form, s.sc), h)));
+        d = _mm512_mul_ps(
+            d, _mm512_cvtepi32_ps(of_pairs(scale_pairs(form, sub_scale_bytes(form, s.sc)), h)));
     if (form == WEFT_FORM_Q2_K)
-        m = _mm512_mul_ps(m, _mm512_cvtepi32_ps(of_pairs(minimum_pairs(s.sc), h)));
+        m = _mm512_mul_ps(
+            m, _mm512_cvtepi32_ps(of_pairs(minimum_pairs(sub_scale_bytes(form, s.sc)), h)));
     __m512 zero = _mm512_set1_ps(-(float)(256 + offset_of(form)));
     return (affine){d, _mm512_fmadd_ps(d, zero, m)};
 }
@@ -50,8 +52,10 @@ WEFT_INLINE void unpack_quants(weft_form form, const q8_codes *codes, const void
         q8_block s = packed_block(form, codes, panel, k);
         affine a[2] = {affine_of(form, s, 0)};
         a[1] = weft_form_halves(form) || weft_form_floats(form) ? affine_of(form, s, 1) : a[0];
+        __m512i w[8];
+        block_quads(form, s, w);
         WEFT_UNROLL for (int j = 0; j < 8; j++) {
-            __m512i q = packed_quad(form, s, j);
+            __m512i q = w[j];
             affine of = a[j / 4];
             put_pair(tile, 2 * (size_t)j, quant_values(_mm512_slli_epi32(q, 15), of),
                      quant_values(_mm512_slli_epi32(q, 7), of));

@@ -10,6 +10,7 @@
 
 #include <immintrin.h>
 #include "tensor/kernels/ref/panel_q8_block.h"
+#include "tensor/kernels/x86/entries_avx2.h"
 
 /* Blocks of a panel that are unpacked at a time: 20 KiB. */
 #define CHUNK 16
@@ -67,18 +68,6 @@ WEFT_INLINE int group_of(weft_form form) {
     return has_starts(form) ? 4 : quads_a_sum(form, SUMS_ARE_WIDE ? 0 : 2, weft_forms[form].most);
 }
 
-WEFT_INLINE __m256i load(const void *p) {
-    return _mm256_loadu_si256((const __m256i *)p);
-}
-WEFT_INLINE __m128i load16(const void *p) {
-    return _mm_loadu_si128((const __m128i *)p);
-}
-
-/* Shifts right, or left by -n. */
-WEFT_INLINE __m256i shift16(__m256i v, int n) {
-    return n > 0 ? _mm256_srli_epi16(v, n) : n < 0 ? _mm256_slli_epi16(v, -n) : v;
-}
-
 /* The bits of `mask` of bytes shifted right by n. */
 WEFT_INLINE __m256i shifted_bits(const uint8_t *p, int n, char mask) {
     return _mm256_and_si256(shift16(load(p), n), _mm256_set1_epi8(mask));
@@ -107,8 +96,21 @@ WEFT_INLINE __m256i packed_quad(weft_form form, q8_block s, int j, int half) {
     return v;
 }
 
+/* The eight quads of rows 8 half … 8 half + 7. */
+WEFT_INLINE void block_quads(weft_form form, q8_block s, int half, __m256i w[8]) {
+    if (weft_form_has_book(form)) {
+        entry_quads(form, s, half, w);
+    } else if (form == WEFT_FORM_TQ1_0) {
+        digit_quads(s, half, w);
+    } else {
+        WEFT_UNROLL for (int j = 0; j < 8; j++) w[j] = packed_quad(form, s, j, half);
+    }
+}
+
 /* The integer sub-scales of rows 8 half … of both halves of the block, as pairs of int16. */
 WEFT_INLINE __m256i scale_pairs(weft_form form, q8_block s, int half) {
+    if (weft_form_has_book(form))
+        return _mm256_cvtepi8_epi16(odd_scale_pairs(form, s.sc + 8 * half));
     __m128i bytes = load16(s.sc + 16 * half);
     if (form == WEFT_FORM_Q2_K)
         bytes = _mm_and_si128(bytes, _mm_set1_epi8(15));
@@ -314,10 +316,11 @@ WEFT_INLINE void block_scales(weft_form form, q8_block s, int half, __m256 *d, _
         return;
     }
     *d = f->d == 1 ? power_floats(s.d + r) : half_floats(s.d + 2 * r);
-    if (has_unit(form))
+    if (weft_form_has_book(form))
         *d = _mm256_mul_ps(*d, _mm256_set1_ps(s.unit));
     if (f->scales == WEFT_SCALES_SUB)
-        *d = _mm256_mul_ps(*d, byte_floats(s.sc + r));
+        *d = _mm256_mul_ps(*d, weft_form_has_book(form) ? odd_scales(form, s, half)
+                                                        : byte_floats(s.sc + r));
     if (!f->m)
         return;
     *m = half_floats(s.m + 2 * r);

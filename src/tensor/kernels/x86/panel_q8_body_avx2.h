@@ -1,6 +1,6 @@
 /* Quantised panels times int8 activations in registers of 256 bits: tiles of rows of x and of
- * panels. Up to eight rows of x read the packed bytes; more share them unpacked. Included behind
- * what panel_q8_block_avx2.h asks for. */
+ * panels. Up to eight rows of x read the packed bytes; more share them unpacked, and those that
+ * must_unpack() always are. Included behind what panel_q8_block_avx2.h asks for. */
 #ifndef WEFT_KERNELS_PANEL_Q8_BODY_AVX2_H
 #define WEFT_KERNELS_PANEL_Q8_BODY_AVX2_H
 
@@ -40,11 +40,13 @@ WEFT_INLINE void unpack(weft_form form, const q8_codes *codes, const uint8_t *pa
     source s = {.block = packed_block(form, codes, panel, k)};
     WEFT_UNROLL for (int h = 0; h < 2; h++) {
         __m256 d, m;
+        __m256i w[8];
+        block_quads(form, s.block, h, w);
         WEFT_UNROLL for (int j = 0; j < 8; j++) {
-            __m256i w = packed_quad(form, s.block, j, h);
+            __m256i whole = by_pairs(form) ? even_pairs(w[j]) : w[j];
             if (by_pairs(form))
-                _mm256_storeu_si256((__m256i *)(u->odd[j] + 32 * h), odd_pairs(w));
-            _mm256_storeu_si256((__m256i *)(u->w[j] + 32 * h), by_pairs(form) ? even_pairs(w) : w);
+                _mm256_storeu_si256((__m256i *)(u->odd[j] + 32 * h), odd_pairs(w[j]));
+            _mm256_storeu_si256((__m256i *)(u->w[j] + 32 * h), whole);
         }
         block_scales(form, s.block, h, &d, &m);
         _mm256_storeu_ps(u->d + 8 * h, d);
@@ -202,7 +204,7 @@ WEFT_INLINE void tiles(weft_form form, bool packed, const blocks *b, const weft_
 /* Up to GROUP rows. */
 WEFT_INLINE void matrix(weft_form form, const q8_codes *codes, const uint8_t *panels, size_t bytes,
                         size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {
-    const bool packed = x->n <= 2 * TILE;
+    const bool packed = x->n <= 2 * TILE && !must_unpack(form);
     size_t n_blocks = x->n_cols / 32, chunk = chunk_of(form);
     unpacked u[CHUNK];
     prepared rows;
@@ -231,7 +233,7 @@ typedef void product(const q8_codes *codes, const void *panels, size_t bytes, si
 #define OF_FORM(name, form)                                                                        \
     static void product_##name(const q8_codes *codes, const void *panels, size_t bytes,            \
                                size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {     \
-        if (x->n == 1) {                                                                           \
+        if (x->n == 1 && !must_unpack(form)) {                                                     \
             vector(form, codes, panels, bytes, n_panels, x, y);                                    \
             return;                                                                                \
         }                                                                                          \

@@ -12,7 +12,7 @@
 #define BOOK_GROUPS 8 /* groups of a sub-block, at most */
 
 typedef struct book_form {
-    const uint16_t *grid;
+    const uint32_t *grid;
     int n, dim, bits; /* entries, elements of one, bits of an element's code */
     float level[8];   /* of the codes */
     bool has_signs;   /* levels are magnitudes, signs are kept apart */
@@ -39,7 +39,7 @@ static void book_open(book_block *b, const book_form *form, float shift, const f
     b->form = form;
     for (int d = 0; d < form->dim; d++)
         for (int e = 0; e < form->n; e++) {
-            int code = form->grid[e] >> (form->bits * d) & ((1 << form->bits) - 1);
+            unsigned code = form->grid[e] >> (8 * (d % 4) + 4 * (d / 4)) & 15;
             b->grid[d * form->n + e] = form->level[code] + shift;
         }
     memcpy(b->x, x, sizeof b->x);
