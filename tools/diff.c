@@ -1,5 +1,6 @@
 /* weft diff: what differs between two model files, key by key and tensor by tensor. */
 #include "tool.h"
+#include "values.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,6 +16,7 @@ static const char help[] =
     "  A, B            GGUF files (any shard of a split one), Hugging Face folders, or names\n"
     "                  of fetched models\n"
     "  --tensors       tensors alone, not the metadata\n"
+    "  --imatrix FILE  squares are weighed by the columns' importance as well (weighed_mse)\n"
     "  --json          one JSON object: metadata, tensors (with the mean square of A and of\n"
     "                  the difference), equal\n"
     "  -t N            threads (default: physical cores)\n"
@@ -24,6 +26,7 @@ static const char help[] =
 
 typedef struct options {
     tool_engine engine;
+    const char *imatrix;
     bool json, tensors;
 } options;
 
@@ -47,18 +50,31 @@ static bool same_scalar(const weft_value *a, const weft_value *b) {
     return a->as.u == b->as.u;
 }
 
-static bool same_value(const comparison *c, size_t i, const weft_value *a, size_t j,
-                       const weft_value *b) {
-    if (a->type != WEFT_VALUE_ARRAY || b->type != WEFT_VALUE_ARRAY)
-        return same_scalar(a, b);
-    if (a->as.array.type != b->as.array.type || a->as.array.n != b->as.array.n)
-        return false;
+/* Value i of A beside value j of B: the items of arrays that differ, and the first of them; a value
+ * that is no array is one item. */
+typedef struct value_pair {
+    size_t i, j;
+    weft_value a, b;
+    bool arrays; /* of one type and length */
+    size_t n_different, first;
+} value_pair;
+
+static void compare_values(const comparison *c, value_pair *p) {
+    weft_file_metadata(c->a, p->i, &p->a);
+    weft_file_metadata(c->b, p->j, &p->b);
+    p->n_different = p->first = 0;
+    p->arrays = p->a.type == WEFT_VALUE_ARRAY && p->b.type == WEFT_VALUE_ARRAY &&
+                p->a.as.array.type == p->b.as.array.type && p->a.as.array.n == p->b.as.array.n;
+    if (!p->arrays) {
+        bool array = p->a.type == WEFT_VALUE_ARRAY || p->b.type == WEFT_VALUE_ARRAY;
+        p->n_different = array || !same_scalar(&p->a, &p->b);
+        return;
+    }
     weft_value x, y;
-    for (size_t k = 0; k < a->as.array.n; k++)
-        if (weft_file_array_item(c->a, i, k, &x) && weft_file_array_item(c->b, j, k, &y) &&
-            !same_scalar(&x, &y))
-            return false;
-    return true;
+    for (size_t k = 0; k < p->a.as.array.n; k++)
+        if (weft_file_array_item(c->a, p->i, k, &x) && weft_file_array_item(c->b, p->j, k, &y) &&
+            !same_scalar(&x, &y) && p->n_different++ == 0)
+            p->first = k;
 }
 
 static bool find_key(const weft_file *file, const char *key, size_t *at) {
@@ -98,22 +114,53 @@ static void one_difference(comparison *c, const char *name, const char *what) {
     }
 }
 
+/* A's value and B's, of arrays of one length the first item that differs. */
+static void show_values(comparison *c, const char *key, value_pair *p) {
+    weft_value x = p->a, y = p->b;
+    c->n_different++;
+    if (p->arrays) {
+        weft_file_array_item(c->a, p->i, p->first, &x);
+        weft_file_array_item(c->b, p->j, p->first, &y);
+    }
+    if (c->o->json) {
+        begin(c, key);
+        printf(",\"difference\":\"%s\"", p->a.type != p->b.type ? "another type" : "another value");
+        if (p->arrays)
+            printf(",\"items\":%zu,\"item\":%zu", p->n_different, p->first);
+        fputs(",\"a\":", stdout);
+        tool_write_json_value(c->a, p->i, &x);
+        fputs(",\"b\":", stdout);
+        tool_write_json_value(c->b, p->j, &y);
+        putchar('}');
+        return;
+    }
+    tool_print_text(key, strlen(key), 200);
+    if (p->arrays)
+        printf(": %zu of %zu items differ, item %zu", p->n_different, p->a.as.array.n, p->first);
+    fputs(": ", stdout);
+    tool_print_value(c->a, p->i, &x);
+    fputs(" -> ", stdout);
+    tool_print_value(c->b, p->j, &y);
+    if (p->a.type != p->b.type)
+        printf(" (%s -> %s)", tool_value_type(p->a.type), tool_value_type(p->b.type));
+    putchar('\n');
+}
+
 static void diff_metadata(comparison *c) {
-    size_t other;
-    weft_value a, b;
-    for (size_t i = 0; i < weft_file_n_metadata(c->a); i++) {
-        const char *key = weft_file_metadata(c->a, i, &a);
-        if (!find_key(c->b, key, &other)) {
+    value_pair p;
+    for (p.i = 0; p.i < weft_file_n_metadata(c->a); p.i++) {
+        const char *key = weft_file_metadata(c->a, p.i, NULL);
+        if (!find_key(c->b, key, &p.j)) {
             one_difference(c, key, "only in A");
             continue;
         }
-        weft_file_metadata(c->b, other, &b);
-        if (!same_value(c, i, &a, other, &b))
-            one_difference(c, key, a.type != b.type ? "another type" : "another value");
+        compare_values(c, &p);
+        if (p.n_different)
+            show_values(c, key, &p);
     }
     for (size_t j = 0; j < weft_file_n_metadata(c->b); j++) {
         const char *key = weft_file_metadata(c->b, j, NULL);
-        if (!find_key(c->a, key, &other))
+        if (!find_key(c->a, key, &p.i))
             one_difference(c, key, "only in B");
     }
 }
@@ -143,6 +190,8 @@ static void show_errors(comparison *c, const weft_tensor_info *a, const weft_ten
         tool_write_json_float(d->mean_square);
         fputs(",\"square_a\":", stdout);
         tool_write_json_float(d->mean_square_a);
+        fputs(",\"weighed_mse\":", stdout);
+        tool_write_json_float(d->weighed_square);
         fputs("}", stdout);
         return;
     }
@@ -221,6 +270,11 @@ static int open_both(const options *o, char **paths, weft_file **files, weft_eng
         if (status)
             code = tool_fail_status(paths[k], status);
     }
+    if (code < 0 && o->imatrix) {
+        weft_status status = weft_file_weigh(files[0], o->imatrix);
+        if (status)
+            code = tool_fail_status(o->imatrix, status);
+    }
     return code;
 }
 
@@ -228,6 +282,7 @@ int tool_diff(int argc, char **argv) {
     options o = {0};
     const tool_option table[] = {
         {'t', "threads", TOOL_I32, &o.engine.n_threads, 1, 1024},
+        {0, "imatrix", TOOL_STRING, &o.imatrix, 0, 0},
         {0, "tensors", TOOL_FLAG, &o.tensors, 0, 0},
         {0, "json", TOOL_FLAG, &o.json, 0, 0},
     };

@@ -1,6 +1,7 @@
 /* weft inspect: what a model file or folder holds, as tables or JSON, and whether it would run.
  * Text from files is escaped: nothing of it reaches a terminal raw. */
 #include "tool.h"
+#include "values.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +10,6 @@
 #include <weft/extra/inspect.h>
 
 #define SHOWN_BYTES 72 /* of a string in the table */
-#define SHOWN_ITEMS 6  /* of an array in the table */
 
 static const char help[] =
     "Usage: weft inspect PATH [options]\n"
@@ -29,57 +29,7 @@ typedef struct inspect_options {
     int32_t n_context;
 } inspect_options;
 
-static const char *type_name(weft_value_type type) {
-    static const char *const names[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
-                                        "bool", "string", "array", "u64", "i64", "f64"};
-    return (size_t)type < sizeof names / sizeof names[0] ? names[type] : "?";
-}
-
 /* ---- Tables ---- */
-
-static void print_scalar(const weft_value *v, size_t room) {
-    switch (v->type) {
-    case WEFT_VALUE_STRING:
-        tool_print_text(v->as.s.text, v->as.s.n_bytes, room);
-        break;
-    case WEFT_VALUE_BOOL:
-        fputs(v->as.u ? "true" : "false", stdout);
-        break;
-    case WEFT_VALUE_F32:
-        printf("%.7g", v->as.f);
-        break;
-    case WEFT_VALUE_F64:
-        printf("%.15g", v->as.f);
-        break;
-    case WEFT_VALUE_I8:
-    case WEFT_VALUE_I16:
-    case WEFT_VALUE_I32:
-    case WEFT_VALUE_I64:
-        printf("%" PRId64, v->as.i);
-        break;
-    case WEFT_VALUE_ARRAY:
-        break;
-    default:
-        printf("%" PRIu64, v->as.u);
-        break;
-    }
-}
-
-static void print_value(const weft_file *file, size_t i, const weft_value *v) {
-    if (v->type != WEFT_VALUE_ARRAY) {
-        print_scalar(v, SHOWN_BYTES);
-        return;
-    }
-    weft_value item;
-    size_t n = v->as.array.n;
-    putchar('[');
-    for (size_t j = 0; j < SHOWN_ITEMS && weft_file_array_item(file, i, j, &item); j++) {
-        if (j > 0)
-            fputs(", ", stdout);
-        print_scalar(&item, 16);
-    }
-    printf(n > SHOWN_ITEMS ? ", …] %zu items" : "] %zu items", n);
-}
 
 static void print_bytes(uint64_t n) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
@@ -130,13 +80,13 @@ static void print_metadata(const weft_file *file) {
         const char *key = weft_file_metadata(file, i, &v);
         char type[16];
         if (v.type == WEFT_VALUE_ARRAY)
-            snprintf(type, sizeof type, "%s[]", type_name(v.as.array.type));
+            snprintf(type, sizeof type, "%s[]", tool_value_type(v.as.array.type));
         else
-            snprintf(type, sizeof type, "%s", type_name(v.type));
+            snprintf(type, sizeof type, "%s", tool_value_type(v.type));
         fputs("  ", stdout);
         tool_print_text(key, strlen(key), SHOWN_BYTES);
         printf("%*s  %-8s  ", missing_columns(key, 42), "", type);
-        print_value(file, i, &v);
+        tool_print_value(file, i, &v);
         putchar('\n');
     }
 }
@@ -190,39 +140,6 @@ static void json_text(const char *text) {
     tool_write_json_string(text, strlen(text));
 }
 
-static void json_scalar(const weft_value *v) {
-    if (v->type == WEFT_VALUE_STRING)
-        tool_write_json_string(v->as.s.text, v->as.s.n_bytes);
-    else if (v->type == WEFT_VALUE_F32)
-        tool_write_json_float(v->as.f);
-    else if (v->type == WEFT_VALUE_F64 && v->as.f - v->as.f == 0)
-        printf("%.17g", v->as.f);
-    else if (v->type == WEFT_VALUE_F64) /* infinite, or no number */
-        fputs("null", stdout);
-    else
-        print_scalar(v, 0);
-}
-
-/* Arrays of arrays are kept by their length alone. */
-static void json_value(const weft_file *file, size_t i, const weft_value *v) {
-    if (v->type != WEFT_VALUE_ARRAY) {
-        json_scalar(v);
-        return;
-    }
-    if (v->as.array.type == WEFT_VALUE_ARRAY) {
-        printf("{\"array_of\": \"array\", \"length\": %zu}", v->as.array.n);
-        return;
-    }
-    weft_value item;
-    putchar('[');
-    for (size_t j = 0; weft_file_array_item(file, i, j, &item); j++) {
-        if (j > 0)
-            fputs(", ", stdout);
-        json_scalar(&item);
-    }
-    putchar(']');
-}
-
 static void json_summary(const weft_file *file, const char *path, const inspect_options *o) {
     weft_file_summary s = weft_file_summarize(file, o->n_context);
     fputs("\"summary\": {\"path\": ", stdout);
@@ -274,7 +191,7 @@ static weft_status print_json(const weft_file *file, const char *path, const ins
         fputs(i > 0 ? ",\n  " : "\n  ", stdout);
         json_text(key);
         fputs(": ", stdout);
-        json_value(file, i, &v);
+        tool_write_json_value(file, i, &v);
     }
     fputs("},\n", stdout);
     weft_status status = json_tensors(file, o->digest);

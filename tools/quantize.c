@@ -13,13 +13,12 @@ static const char help[] =
     "Writes a model in fewer bits.\n"
     "  IN                  a GGUF file (any shard of a split one), a Hugging Face folder, or\n"
     "                      the name of a fetched model; best with 16 or 32 bits\n"
-    "  TYPE                one of those below; K_S, K_M, K_L give some tensors more bits\n"
     "  --imatrix FILE      importance of the columns, from weft imatrix: a better file\n"
     "  --tensor REGEX=TYPE this type for tensors whose name matches; many times, the first\n"
     "                      match counts\n"
     "  --pure              TYPE for every matrix\n"
     "  -t N                threads (default: physical cores)\n"
-    "Rows that are no whole blocks of a type get a type of smaller blocks. Types:\n";
+    "TYPE (docs/quantize.md says what each is):";
 
 static const char example[] = "Example: weft quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M\n";
 
@@ -30,17 +29,21 @@ typedef struct options {
     bool pure;
 } options;
 
-/* The help with the types in it; freed with free(). */
+/* The help with the names of the types in it; freed with free(). */
 static char *help_text(void) {
     char *text = NULL;
-    size_t n;
+    size_t n, column = 80;
     FILE *stream = open_memstream(&text, &n);
     if (!stream)
         return NULL;
     fputs(help, stream);
     weft_mix_info mix;
-    for (size_t i = 0; weft_mix_at(i, &mix); i++)
-        fprintf(stream, "  %-10s %s\n", mix.name, mix.description);
+    for (size_t i = 0; weft_mix_at(i, &mix); i++) {
+        size_t width = strlen(mix.name) + 1;
+        fprintf(stream, column + width > 78 ? "\n  %s" : " %s", mix.name);
+        column = column + width > 78 ? width + 1 : column + width;
+    }
+    fputc('\n', stream);
     fputs(example, stream);
     fclose(stream);
     return text;
@@ -83,7 +86,7 @@ static int run(const options *o, const char *from, const char *to, weft_quantize
     if (r.n_fallback > 0)
         printf("%zu of %zu tensors have rows that are no whole blocks of their type and got "
                "another\n",
-               r.n_fallback, r.n_quantized);
+               r.n_fallback, r.n_chosen);
     if (q->imatrix)
         printf("importance for %zu of %zu tensors\n", r.n_important, r.n_quantized);
     return TOOL_DONE;

@@ -9,23 +9,27 @@
 #include "engine/recipe.h"
 #include "tensor/impl.h"
 
-#define PARTS 256 /* rows are shared out in that many, so that sums do not depend on the threads   \
-                   */
+#define PARTS                                                                                      \
+    256 /* rows are shared out in that many, so that sums do not depend on the threads             \
+         */
 
 typedef struct part {
     uint64_t n_different;
-    double max_error, error, square, square_a;
+    double max_error, error, square, square_a, weighed;
     bool undefined;
 } part;
 
 typedef struct comparing {
     const weft_tensor *a, *b;
+    const float *importance; /* [n_matrices, n_cols], or NULL */
+    uint64_t n_matrices;
     uint64_t n_rows, n_cols;
     float *rows; /* [threads, 2, n_cols] */
     part *parts; /* [PARTS] */
 } comparing;
 
-static void compare_row(part *p, const float *a, const float *b, uint64_t n) {
+static void compare_row(part *p, const float *a, const float *b, const float *importance,
+                        uint64_t n) {
     for (uint64_t i = 0; i < n; i++) {
         bool same = weft_bits_of(a[i]) == weft_bits_of(b[i]) || a[i] == b[i] ||
                     (isnan(a[i]) && isnan(b[i]));
@@ -36,7 +40,32 @@ static void compare_row(part *p, const float *a, const float *b, uint64_t n) {
         p->error += d;
         p->square += d * d;
         p->square_a += (double)a[i] * (double)a[i];
+        p->weighed += importance ? (double)importance[i] * d * d : 0;
     }
+}
+
+static const float *importance_of(const comparing *c, uint64_t row) {
+    if (!c->importance)
+        return NULL;
+    uint64_t matrix = row / (c->n_rows / c->n_matrices);
+    return c->importance + (matrix < c->n_matrices ? matrix : c->n_matrices - 1) * c->n_cols;
+}
+
+/* What the file knows of the tensor's columns, if it fits; one for all matrices, or one each. */
+static void find_importance(comparing *c, const weft_file *file, const char *name) {
+    const weft_tensor *t = file->importance ? weft_weights_find(file->importance, name) : NULL;
+    uint64_t n = t ? (uint64_t)t->dims[0] * (uint64_t)t->dims[1] : 0;
+    if (n == 0 || n % c->n_cols || c->n_rows % (n / c->n_cols))
+        return;
+    c->n_matrices = n / c->n_cols;
+    c->importance = weft_tensor_data(t);
+}
+
+static double mean_importance(const comparing *c) {
+    double sum = 0;
+    for (uint64_t i = 0; i < c->n_matrices * c->n_cols; i++)
+        sum += (double)c->importance[i];
+    return sum / (double)(c->n_matrices * c->n_cols);
 }
 
 static void compare_parts(void *ctx, size_t begin, size_t end, int thread) {
@@ -47,7 +76,7 @@ static void compare_parts(void *ctx, size_t begin, size_t end, int thread) {
         uint64_t last = c->n_rows / PARTS * (k + 1) + (c->n_rows % PARTS) * (k + 1) / PARTS;
         for (uint64_t r = first; r < last && !c->parts[k].undefined; r++) {
             if (weft_tensor_row_floats(c->a, r, a) && weft_tensor_row_floats(c->b, r, b))
-                compare_row(&c->parts[k], a, b, c->n_cols);
+                compare_row(&c->parts[k], a, b, importance_of(c, r), c->n_cols);
             else
                 c->parts[k].undefined = true;
         }
@@ -66,11 +95,14 @@ static weft_status add_parts(const comparing *c, const char *name, weft_tensor_d
         out->mean_error += p->error;
         out->mean_square += p->square;
         out->mean_square_a += p->square_a;
+        out->weighed_square += p->weighed;
     }
     double n = out->n_elements > 0 ? (double)out->n_elements : 1;
     out->mean_error /= n;
     out->mean_square /= n;
     out->mean_square_a /= n;
+    out->weighed_square =
+        c->importance ? out->weighed_square / n / mean_importance(c) : (double)NAN;
     return WEFT_OK;
 }
 
@@ -92,6 +124,7 @@ weft_status weft_file_compare(const weft_file *a, size_t i, const weft_file *b, 
     c.n_rows = 1;
     for (int d = 0; d < c.a->rank - 1; d++)
         c.n_rows *= (uint64_t)c.a->dims[d];
+    find_importance(&c, a, name);
     size_t rows_bytes = weft_size_of((size_t)c.n_cols * 2 * sizeof(float),
                                      (size_t)weft_team_n_threads(a->engine->team));
     c.parts = weft_alloc_zeroed(alloc, PARTS * sizeof *c.parts);

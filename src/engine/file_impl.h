@@ -9,8 +9,9 @@ struct weft_file {
     weft_engine *engine;
     weft_source source;
     char *path;
-    size_t path_bytes; /* with its NUL */
-    const char *base;  /* last part of `path` */
+    size_t path_bytes;        /* with its NUL */
+    const char *base;         /* last part of `path` */
+    weft_weights *importance; /* of tensors by their names; NULL: none */
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/engine_impl.h"
 #include "base/sha256.h"
 #include "engine/file_impl.h"
+#include "loader/imatrix.h"
 #include "loader/loader.h"
 #include "model/network.h"
 #include "tensor/impl.h"
@@ -49,11 +50,25 @@ void weft_file_release(weft_file **file) {
     weft_file *f = *file;
     *file = NULL;
     weft_engine *engine = f->engine;
+    weft_weights_destroy(f->importance);
     if (f->source.metadata)
         weft_source_close(&f->source);
     weft_dealloc(&engine->allocator, f->path, f->path ? f->path_bytes : 0);
     weft_dealloc(&engine->allocator, f, sizeof *f);
     weft_engine_release(&engine);
+}
+
+weft_status weft_file_weigh(weft_file *file, const char *imatrix) {
+    weft_weights *read;
+    uint32_t n_chunks;
+    if (!file || !imatrix)
+        return weft_fail(WEFT_E_NULL, "weft_file_weigh: file and imatrix are required");
+    weft_status status = weft_imatrix_read(file->engine, imatrix, &read, &n_chunks);
+    if (status)
+        return status;
+    weft_weights_destroy(file->importance);
+    file->importance = read;
+    return WEFT_OK;
 }
 
 /* ---- Metadata and tensors ---- */

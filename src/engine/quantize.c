@@ -114,6 +114,7 @@ static weft_dtype type_of(job *j, const weft_made *made) {
     else if (!j->options->pure)
         wanted = weft_mix_type(j->mix, &place);
     weft_dtype fitting = weft_fitting_type(wanted, place.n_cols);
+    j->result.n_chosen++;
     j->result.n_fallback += fitting != wanted;
     return fitting;
 }

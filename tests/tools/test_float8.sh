@@ -49,4 +49,36 @@ call 1 inspect --check "$work/llama-f8-block"
 grep -q "quant_method.*gptq" "$work/err" || fail "gptq: $(cat "$work/err")"
 call 0 inspect "$work/llama-f8-block"
 
+# types DTYPE…: a folder with a tensor [3, 2] of each, T<number of it>
+types() {
+    rm -rf "$work/types"
+    mkdir "$work/types"
+    echo '{"model_type": "other"}' >"$work/types/config.json"
+    python3 - "$work/types/model.safetensors" "$@" <<'EOF'
+import json, struct, sys
+size = {"C64": 8, "U64": 8, "I64": 8, "U32": 4, "U16": 2, "F8_E8M0": 1, "BOOL": 1}
+header, at = {}, 0
+for i, dtype in enumerate(sys.argv[2:]):
+    header[f"t{i}"] = {"dtype": dtype, "shape": [3, 2], "data_offsets": [at, at + 6 * size[dtype]]}
+    at += 6 * size[dtype]
+text = json.dumps(header).encode()
+with open(sys.argv[1], "wb") as f:
+    f.write(struct.pack("<Q", len(text)) + text + bytes(range(at)))
+EOF
+}
+
+# Every type of safetensors that weights come with is shown; scales of a byte have a digest.
+types U64 U32 U16 F8_E8M0 BOOL I64
+call 0 inspect "$work/types"
+for line in 't0 +u64' 't1 +u32' 't2 +u16' 't3 +f8_e8m0' 't4 +bool' 't5 +i64'; do
+    grep -qE "^ +$line +.*3" "$work/out" || fail "no '$line' in: $(tail -8 "$work/out")"
+done
+call 0 inspect --digest --json "$work/types"
+grep -qE '"f8_e8m0".*"sha256": "[0-9a-f]{64}"' "$work/out" || fail "no digest of f8_e8m0"
+grep -qE '"u32".*"sha256": null' "$work/out" || fail "a digest of u32, which has no floats"
+types U16 C64
+call 1 inspect "$work/types"
+says "C64"
+says "t1"
+
 exit $((failures > 0))

@@ -18,11 +18,12 @@ tensor() {
 call 0 quantize --help
 has "Q4_K_M"
 has "IQ4_XS"
+[ "$(wc -l <"$work/out")" -le 24 ] || fail "the help is longer than a screen"
 call 0 diff --help
 
 # The tiny model's rows are no multiple of 256: blocks of 32 instead.
 call 0 quantize "$m" "$out" Q4_K_M
-has "got another"
+has "16 of 16 tensors have rows"
 tensor blk.0.attn_q.weight q5_0
 tensor blk.0.attn_norm.weight f32
 call 0 inspect --check "$out"
@@ -65,7 +66,12 @@ has '"name":"blk.0.attn_q.weight","type_a":"f32","type_b":"q8_0"'
 tiny other adds_bos
 weft diff "$m" "$work/other.gguf" >"$work/out" 2>"$work/err"
 [ $? = 1 ] || fail "diff of models with another key"
-has "add_bos_token"
+has "tokenizer.ggml.add_bos_token"
+weft quantize "$m" "$work/q4.gguf" Q4_0 >/dev/null
+weft diff "$out" "$work/q4.gguf" >"$work/out"
+has "general.file_type: 7 -> 2"
+weft diff "$out" "$work/q4.gguf" --json >"$work/out"
+has '"name":"general.file_type","difference":"another value","a":7,"b":2'
 
 # Importance matrices: gathered over a text, used, and refused for another model.
 for i in 1 2 3 4 5 6 7 8 9; do

@@ -97,7 +97,13 @@ typedef struct weft_tensor_difference {
     double max_error, mean_error; /* of |a - b| */
     double mean_square;           /* of a - b */
     double mean_square_a;         /* of a */
+    double weighed_square; /* of a - b, each square times its column's share of the importance; NAN
+                              without one */
 } weft_tensor_difference;
+
+/* Importance of the columns of `file`'s tensors, by their names, for comparisons that begin with
+ * it: a file of weft imatrix or llama-imatrix. */
+WEFT_API weft_status weft_file_weigh(weft_file *file, const char *imatrix);
 
 /* Shapes must be equal (WEFT_E_SHAPE). Two NaN are equal; a NaN beside a number is infinitely far.
  * WEFT_E_UNSUPPORTED for types without a definition. */

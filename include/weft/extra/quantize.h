@@ -56,8 +56,9 @@ typedef struct weft_quantize_options {
 typedef struct weft_quantize_result {
     uint64_t bytes_before, bytes_after; /* of the weights */
     uint64_t n_parameters;
-    size_t n_quantized; /* tensors of block types that were made */
+    size_t n_chosen;    /* tensors that were to get a type; the others keep theirs */
     size_t n_fallback;  /* of these, rows did not fit the blocks of the type wanted */
+    size_t n_quantized; /* tensors of block types that were made */
     size_t n_important; /* had an entry in the importance matrix */
 } weft_quantize_result;
 
