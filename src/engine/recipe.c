@@ -90,7 +90,7 @@ weft_status weft_recipe_set(weft_recipe *recipe, const char *key, const weft_val
  * element by element. */
 static bool by_element(const weft_made *made) {
     if (made->item.rank == 1)
-        return made->n_from > 1 || made->rope_heads > 0;
+        return made->n_from > 1 || made->rope_heads > 0 || made->heads.n_group > 0;
     return made->from[0]->rank == 1;
 }
 
@@ -150,9 +150,27 @@ static bool element_float(const weft_tensor *t, uint64_t i, float *out) {
     return weft_dequantize_row(t->dtype, p + (int64_t)i * step, 1, out);
 }
 
+/* Where a row (or column) of heads that are tiled comes from: the k-th head of group g is the
+ * k * n_group + g-th, and was the g * n_head / n_group + k-th. */
+static uint64_t untiled(const weft_head_order *o, uint64_t at) {
+    uint64_t first = (uint64_t)o->first, size = (uint64_t)o->size, n_group = (uint64_t)o->n_group;
+    if (n_group == 0 || at < first)
+        return at;
+    uint64_t head = (at - first) / size, of_group = (uint64_t)o->n_head / n_group;
+    return first + (head % n_group * of_group + head / n_group) * size + (at - first) % size;
+}
+
+/* The columns of a row in that order, a head at a time. */
+static void tile_columns(const weft_head_order *o, const float *from, uint64_t n_cols, float *to) {
+    for (uint64_t c = 0; c < n_cols; c += (uint64_t)o->size)
+        memcpy(to + c, from + untiled(o, c), (size_t)o->size * sizeof *to);
+}
+
 /* Where row `row` comes from. Interleaving: within a head, row 2 i + h is the i-th of half h. */
 static const weft_tensor *source_row(const weft_made *made, uint64_t row, uint64_t *in_source) {
     const weft_tensor *t = made->from[0];
+    if (!made->heads.columns)
+        row = untiled(&made->heads, row);
     for (size_t k = 0; k < made->n_from; k++) {
         t = made->from[k];
         uint64_t n = rows_of(made, t);
@@ -175,7 +193,7 @@ typedef struct making {
     uint64_t first, n_cols, n_rows; /* of the piece; of the tensor */
     uint64_t row_bytes;
     unsigned char *out;
-    float *rows;                  /* [threads, n_cols] */
+    float *rows;                  /* [threads, 2, n_cols] */
     bool plain;                   /* bytes are copied */
     atomic_uint_fast64_t bad_row; /* + 1; 0: none */
     atomic_bool no_definition;
@@ -191,7 +209,9 @@ static bool all_finite(const float *x, uint64_t n) {
 static void make_rows(void *ctx, size_t begin, size_t end, int thread) {
     making *m = ctx;
     const weft_made *made = m->made;
-    float *x = m->rows + (uint64_t)thread * m->n_cols;
+    float *x = m->rows + (uint64_t)thread * 2 * m->n_cols, *read_to = x;
+    if (made->heads.columns)
+        read_to += m->n_cols;
     for (size_t i = begin; i < end; i++) {
         uint64_t row = m->first + i, at;
         const weft_tensor *t = source_row(made, row, &at);
@@ -200,11 +220,14 @@ static void make_rows(void *ctx, size_t begin, size_t end, int thread) {
             memcpy(out, row_at(t, at), m->row_bytes);
             continue;
         }
-        bool read = by_element(made) ? element_float(t, at, x) : weft_tensor_row_floats(t, at, x);
+        bool read =
+            by_element(made) ? element_float(t, at, x) : weft_tensor_row_floats(t, at, read_to);
         if (!read) {
             atomic_store(&m->no_definition, true);
             return;
         }
+        if (made->heads.columns)
+            tile_columns(&made->heads, read_to, m->n_cols, x);
         for (uint64_t c = 0; c < m->n_cols && made->plus != 0; c++)
             x[c] += made->plus;
         if (m->recipe->row_fn)
@@ -243,7 +266,7 @@ typedef struct writing {
 } writing;
 
 static bool is_plain(const weft_recipe *recipe, const weft_made *made) {
-    bool touched = by_element(made);
+    bool touched = by_element(made) || made->heads.columns;
     touched = touched || (recipe->row_fn && recipe->row_touches(recipe->row_ctx, made));
     for (size_t k = 0; k < made->n_from; k++)
         touched =
@@ -267,7 +290,37 @@ static weft_status write_pieces(writing *w, making *m, uint64_t rows_a_piece) {
     return status;
 }
 
-static weft_status write_tensor(writing *w, const weft_made *made) {
+static void dropped(void *ctx, const weft_tensor *source) {
+    weft_source_drop(ctx, source);
+}
+
+/* Parts that have no data yet get it, while the tensor is being written. */
+static weft_status make_parts(const weft_recipe *r, const weft_made *made,
+                              weft_tensor *headers[WEFT_EXPORT_PARTS]) {
+    weft_status status = WEFT_OK;
+    for (size_t k = 0; !status && k < made->n_from && r->network; k++) {
+        weft_tensor *part;
+        if (!weft_network_is_deferred(r->network, made->from[k]))
+            continue;
+        status = weft_network_make(r->network, r->source->weights, made->from[k], dropped,
+                                   (void *)(uintptr_t)r->source, &part);
+        if (status)
+            break;
+        headers[k] = made->from[k];
+        made->from[k] = part;
+    }
+    return status;
+}
+
+static void release_parts(const weft_made *made, weft_tensor *headers[WEFT_EXPORT_PARTS]) {
+    for (size_t k = 0; k < made->n_from && k < WEFT_EXPORT_PARTS; k++)
+        if (headers[k]) {
+            weft_tensor_release(&made->from[k]);
+            made->from[k] = headers[k];
+        }
+}
+
+static weft_status write_made(writing *w, const weft_made *made) {
     const weft_allocator *a = &w->engine->allocator;
     making m = {.recipe = w->recipe, .made = made, .isa = w->engine->isa};
     m.n_cols = cols_of(made);
@@ -284,7 +337,7 @@ static weft_status write_tensor(writing *w, const weft_made *made) {
     uint64_t rows = PIECE_BYTES / m.row_bytes + 1;
     rows = rows < m.n_rows ? rows : m.n_rows;
     size_t out_bytes = weft_size_of((size_t)rows, (size_t)m.row_bytes);
-    size_t rows_bytes = weft_size_of((size_t)m.n_cols * sizeof(float),
+    size_t rows_bytes = weft_size_of((size_t)m.n_cols * 2 * sizeof(float),
                                      (size_t)weft_team_n_threads(w->engine->team));
     m.out = weft_alloc(a, out_bytes);
     m.rows = weft_alloc(a, rows_bytes);
@@ -295,6 +348,15 @@ static weft_status write_tensor(writing *w, const weft_made *made) {
     weft_dealloc(a, m.rows, m.rows ? rows_bytes : 0);
     for (size_t k = 0; k < made->n_from; k++)
         weft_source_drop(w->recipe->source, made->from[k]);
+    return status;
+}
+
+static weft_status write_tensor(writing *w, const weft_made *made) {
+    weft_tensor *headers[WEFT_EXPORT_PARTS] = {NULL};
+    weft_status status = make_parts(w->recipe, made, headers);
+    if (!status)
+        status = write_made(w, made);
+    release_parts(made, headers);
     return status;
 }
 

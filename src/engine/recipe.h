@@ -6,6 +6,7 @@
 #include "base/engine_impl.h"
 #include "loader/gguf_write.h"
 #include "loader/loader.h"
+#include "model/export.h"
 #include "model/network.h"
 
 #define WEFT_MADE_NAME 256
@@ -20,7 +21,8 @@ typedef struct weft_made {
     weft_gguf_item item; /* name: borrowed from the source or from the recipe */
     weft_tensor **from;  /* [n_from], borrowed from the source */
     size_t n_from;
-    int32_t rope_heads;      /* rows of each head's halves are interleaved; 0: they are not */
+    int32_t rope_heads; /* rows of each head's halves are interleaved; 0: they are not */
+    weft_head_order heads;
     float plus;              /* added to every element */
     const float *importance; /* [n_matrices, n_cols], or NULL */
     size_t n_matrices;

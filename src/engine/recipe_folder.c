@@ -40,6 +40,7 @@ static weft_status add(void *ctx, const weft_exported *t) {
     for (size_t k = 0; k < t->n_parts; k++)
         r->parts[r->n_parts++] = t->parts[k];
     made->rope_heads = t->rope_heads;
+    made->heads = t->heads;
     made->plus = t->plus;
     return WEFT_OK;
 }
@@ -118,7 +119,7 @@ static weft_status add_keys(weft_engine *engine, weft_recipe *r, const char *pat
 
 weft_status weft_recipe_of_folder(weft_engine *engine, weft_source *source, const char *path,
                                   const char *pre, weft_recipe *out) {
-    weft_network_options options = {.hugging_face = true};
+    weft_network_options options = {.hugging_face = true, .defer = true};
     *out = (weft_recipe){.allocator = source->allocator, .source = source};
     out->metadata = weft_metadata_create(&source->allocator);
     if (!out->metadata)

@@ -216,8 +216,10 @@ typedef struct weft_arch {
     const struct weft_mixer *recurrent; /* of recurrent layers; NULL: there are none */
     weft_norm_kind norm;
     bool norm_plus_one[WEFT_SPELL_COUNT]; /* the file stores w, the norm multiplies by 1 + w */
-    bool parallel;                        /* the default of WEFT_KEY_PARALLEL */
-    bool bidirectional;                   /* an encoder: every token sees all of its text */
+    bool heads_tiled[WEFT_SPELL_COUNT]; /* delta nets: value head h belongs to group h mod n_group,
+                                           else the heads come group by group */
+    bool parallel;                      /* the default of WEFT_KEY_PARALLEL */
+    bool bidirectional;                 /* an encoder: every token sees all of its text */
     bool recurrent_only; /* neither attention nor feed-forward: a layer is its mixer */
     bool layers_differ;  /* arrays of a number a layer may hold several: `read` sorts them */
     bool v_normed;       /* values are divided by their root mean square */

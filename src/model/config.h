@@ -61,7 +61,6 @@ weft_status weft_read_extra_layers(const weft_config *c, weft_hparams *h);
 /* What descriptions of recurrent layers and latent attention read, as their `read` and `kind_of`
  * (hparams_recurrent.c). */
 weft_status weft_read_delta_net(const weft_config *c, weft_hparams *h);
-weft_status weft_read_delta_net_tiled(const weft_config *c, weft_hparams *h); /* in GGUF files */
 weft_status weft_read_mamba(const weft_config *c, weft_hparams *h);
 weft_status weft_read_mamba2(const weft_config *c, weft_hparams *h);
 weft_status weft_read_short_conv(const weft_config *c, weft_hparams *h);

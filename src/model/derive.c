@@ -8,6 +8,7 @@
 #include "base/detail.h"
 #include "base/floats.h"
 #include "model/exact.h"
+#include "model/export.h"
 #include "model/unpacked.h"
 #include "tensor/impl.h"
 #include "tensor/kernels/panel.h"
@@ -256,6 +257,7 @@ static weft_status stack(const derivation *d, weft_dtype type, weft_tensor **out
             break;
         memcpy(to, data, bytes);
         weft_tensor_unmap(matrix);
+        drop(d, e);
         st = weft_scope_reset(d->s);
     }
     if (st)
@@ -311,8 +313,10 @@ static weft_status make(derivation *d, const char *name, weft_tensor *source, we
         return (st = leave(d, source, out)) || *out ? st : pack(d, type, out);
     if (d->shape.matrix && d->apart)
         return stack(d, d->type, out);
-    if (d->f8)
+    if (d->f8) {
         source = widened(d, name, source);
+        drop(d, 0);
+    }
     weft_tensor *part = part_of(n, d->s, d->rule, d->layer, source);
     if (!d->shape.matrix || d->f8 || d->rule->flags & WEFT_RULE_HEADS)
         part = weft_tensor_contiguous(d->s, part);
@@ -383,6 +387,90 @@ bool weft_rule_derives(const weft_network *n, const weft_tensor_rule *rule) {
            (rule->flags & (WEFT_RULE_EXPERTS | WEFT_RULE_HEADS) && rule->name[n->spelling]);
 }
 
+/* ---- Later ---- */
+
+static weft_status keep_deferred(weft_network *n, weft_deferred later) {
+    const weft_allocator *a = &n->engine->allocator;
+    if (n->n_deferred == n->deferred_room) {
+        size_t room = n->deferred_room * 2 + 64;
+        weft_deferred *list = weft_alloc(a, weft_size_of(room, sizeof *list));
+        if (!list)
+            return weft_fail(WEFT_E_MEMORY, "no memory for %zu matrices", room);
+        if (n->n_deferred > 0)
+            memcpy(list, n->deferred, n->n_deferred * sizeof *list);
+        weft_dealloc(a, n->deferred, n->deferred_room * sizeof *list);
+        n->deferred = list;
+        n->deferred_room = room;
+    }
+    n->deferred[n->n_deferred++] = later;
+    return WEFT_OK;
+}
+
+weft_status weft_derive_later(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                              const char *derived, weft_dtype type, weft_tensor **field) {
+    weft_tensor *t;
+    weft_rule_shape shape = weft_rule_shape_of(b->network, rule, layer);
+    int stacked = (rule->flags & (WEFT_RULE_EXPERTS | WEFT_RULE_HEADS)) != 0;
+    int64_t dims[3] = {shape.n_stacked, shape.rows, shape.cols};
+    weft_status st = weft_tensor_create_custom(&b->engine->allocator, type, 2 + stacked,
+                                               dims + !stacked, NULL, SIZE_MAX, NULL, NULL, &t);
+    if (!st)
+        st = weft_weights_take(b->weights, derived, t);
+    if (st)
+        return weft_fail_in(st, "%s", derived);
+    *field = t;
+    return keep_deferred(b->network, (weft_deferred){t, rule, layer});
+}
+
+static const weft_deferred *find_deferred(const weft_network *n, const weft_tensor *part) {
+    for (size_t i = 0; i < n->n_deferred; i++)
+        if (n->deferred[i].t == part)
+            return &n->deferred[i];
+    return NULL;
+}
+
+bool weft_network_is_deferred(const weft_network *network, const weft_tensor *part) {
+    return find_deferred(network, part) != NULL;
+}
+
+static weft_status make_now(weft_binding *b, const weft_deferred *later, weft_tensor **out) {
+    char name[WEFT_TENSOR_NAME];
+    derivation d = {.b = b, .rule = later->rule, .layer = later->layer};
+    weft_rule_name(b->network, d.rule, d.layer, 0, name);
+    weft_tensor *source = weft_weights_find(b->weights, name);
+    if (d.rule->flags & WEFT_RULE_MXFP4) {
+        weft_status made = weft_mxfp4_make(b, d.rule, d.layer, name, source, out);
+        drop(&d, 0);
+        return made;
+    }
+    d.shape = weft_rule_shape_of(b->network, d.rule, d.layer);
+    d.apart = strchr(d.rule->name[b->network->spelling], '*') != NULL;
+    weft_status st = weft_scope_create(b->engine, WEFT_SCOPE_HEAP, &d.s);
+    if (!st)
+        st = make(&d, name, source, out);
+    weft_scope_release(&d.s);
+    return st ? weft_fail_in(st, "%s", name) : WEFT_OK;
+}
+
+weft_status weft_network_make(weft_network *network, weft_weights *weights, const weft_tensor *part,
+                              void (*dropped)(void *ctx, const weft_tensor *source), void *ctx,
+                              weft_tensor **out) {
+    const weft_deferred *later = find_deferred(network, part);
+    weft_network_options options = {
+        .hugging_face = network->spelling == WEFT_SPELL_HF, .packed = dropped, .packed_ctx = ctx};
+    weft_binding b = {network->engine, weights, &options, network, 0, 0};
+    *out = NULL;
+    return later ? make_now(&b, later, out)
+                 : weft_fail(WEFT_E_ARGUMENT, "a matrix that has its data already");
+}
+
+/* Whether the result would be a copy in memory, not a view. */
+static bool copies(const derivation *d) {
+    return d->shape.matrix &&
+           (d->apart || d->f8 || d->rule->flags & WEFT_RULE_HEADS ||
+            d->rule->fusion == WEFT_FUSED_HEADS || d->rule->fusion == WEFT_FUSED_GROUPS);
+}
+
 weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
                         weft_tensor **field) {
     char name[WEFT_TENSOR_NAME], derived[WEFT_TENSOR_NAME + 16];
@@ -394,7 +482,12 @@ weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t l
     weft_tensor *source = *field, *t = NULL;
     if ((*field = weft_weights_find(b->weights, derived)))
         return WEFT_OK;
-    weft_status st = weft_scope_create(b->engine, WEFT_SCOPE_HEAP, &d.s);
+    weft_status st = choose_type(&d, source);
+    if (st)
+        return weft_fail_in(st, "%s", name);
+    if (b->options->defer && copies(&d))
+        return weft_derive_later(b, rule, layer, derived, d.type, field);
+    st = weft_scope_create(b->engine, WEFT_SCOPE_HEAP, &d.s);
     if (!st)
         st = make(&d, name, source, &t);
     weft_scope_release(&d.s);

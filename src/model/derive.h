@@ -13,6 +13,11 @@ bool weft_rule_derives(const weft_network *n, const weft_tensor_rule *rule);
 weft_status weft_derive(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
                         weft_tensor **field);
 
+/* Instead of making it: a header of `type` without data is kept under the name `derived`, and the
+ * rule beside it. */
+weft_status weft_derive_later(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                              const char *derived, weft_dtype type, weft_tensor **field);
+
 /* The same for a rule of WEFT_RULE_FLOATS: f32 in the rule's own shape. */
 weft_status weft_derive_table(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
                               const char *name, weft_tensor **field);
@@ -43,5 +48,8 @@ weft_status weft_mxfp4_check(const weft_binding *b, const weft_tensor_rule *rule
                              const char *name, const weft_tensor *blocks);
 weft_status weft_derive_mxfp4(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
                               const char *name, weft_tensor **field);
+/* One reference. */
+weft_status weft_mxfp4_make(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                            const char *name, weft_tensor *blocks, weft_tensor **out);
 
 #endif

@@ -66,8 +66,8 @@ weft_status weft_mxfp4_check(const weft_binding *b, const weft_tensor_rule *rule
                      name, (long long)dims[0], (long long)dims[1], (long long)dims[2]);
 }
 
-static weft_status convert(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
-                           const char *name, weft_tensor *blocks, weft_tensor **out) {
+weft_status weft_mxfp4_make(weft_binding *b, const weft_tensor_rule *rule, int32_t layer,
+                            const char *name, weft_tensor *blocks, weft_tensor **out) {
     weft_rule_shape s = weft_rule_shape_of(b->network, rule, layer);
     bool turns = rule->fusion == WEFT_FUSED_TURNS;
     int64_t dims[3] = {s.n_stacked, s.rows, s.cols};
@@ -100,7 +100,9 @@ weft_status weft_derive_mxfp4(weft_binding *b, const weft_tensor_rule *rule, int
     snprintf(derived, sizeof derived, "%s(%d%s)", name, rule->part, b->options->pack ? "p" : "");
     if ((*field = weft_weights_find(b->weights, derived)))
         return WEFT_OK;
-    weft_status st = convert(b, rule, layer, name, source, &t);
+    if (b->options->defer)
+        return weft_derive_later(b, rule, layer, derived, WEFT_MXFP4, field);
+    weft_status st = weft_mxfp4_make(b, rule, layer, name, source, &t);
     if (st)
         return weft_fail_in(st, "%s", name);
     if (b->options->pack) {

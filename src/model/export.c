@@ -62,6 +62,28 @@ static weft_status find_turning(const exporting *e, const weft_tensor_rule *rule
     return WEFT_OK;
 }
 
+/* Value heads of a delta net that stand in another order in GGUF files. */
+static weft_head_order find_order(const exporting *e, const weft_tensor_rule *rule, int32_t layer) {
+    const weft_recurrence *r = &e->n->h.rec;
+    weft_head_order o = {.size = r->head_dim, .n_head = r->n_head, .n_group = r->n_group};
+    size_t f = rule->field;
+    bool tiled = e->gguf.arch->heads_tiled[WEFT_SPELL_GGUF];
+    if (layer < 0 || tiled == r->tiled || r->n_group == r->n_head)
+        return (weft_head_order){0};
+    if (f == WEFT_LAYER(rec_in) || f == WEFT_LAYER(rec_conv)) {
+        o.first = 2 * (int64_t)r->n_group * r->n_state; /* q and k */
+        return o;
+    }
+    if (f == WEFT_LAYER(rec_beta) || f == WEFT_LAYER(rec_alpha) || f == WEFT_LAYER(rec_a) ||
+        f == WEFT_LAYER(rec_dt_bias))
+        o.size = 1;
+    else if (f == WEFT_LAYER(rec_out))
+        o.columns = true;
+    else if (f != WEFT_LAYER(rec_gate))
+        o.n_group = 0;
+    return o;
+}
+
 /* The other parts of a fused tensor, in order. False when one is missing. */
 static bool find_parts(exporting *e, const weft_tensor_rule *rules, size_t n_rules,
                        const weft_tensor_rule *first, int32_t layer, weft_exported *out,
@@ -84,6 +106,16 @@ static bool find_parts(exporting *e, const weft_tensor_rule *rules, size_t n_rul
             strcmp(rules[i].name[WEFT_SPELL_GGUF], first->name[WEFT_SPELL_GGUF]) == 0)
             mark(e, rules[i].field);
     return true;
+}
+
+/* A tensor whose parts come group by group in both kinds of files: the folder's own. */
+static bool find_groups(exporting *e, const weft_tensor_rule *rules, size_t n_rules,
+                        const weft_tensor_rule *rule, int32_t layer, weft_exported *out) {
+    char name[WEFT_TENSOR_NAME];
+    weft_rule_name(e->n, rule, layer, 0, name);
+    weft_tensor *whole = name[0] ? weft_weights_find(e->weights, name) : NULL;
+    return whole && find_parts(e, rules, n_rules, rule, layer, out, true) &&
+           (out->parts[0] = whole, out->n_parts = 1, true);
 }
 
 /* Whether the folder has the weight in a tensor of its own, and GGUF files may as well. */
@@ -147,7 +179,8 @@ static weft_status export_rule(exporting *e, const weft_tensor_rule *rules, size
     weft_exported out = {.name = name};
     weft_tensor *t = *weft_rule_field(e->n, rule, layer);
     bool fused = rule->fusion != WEFT_FUSED_NOT;
-    bool can = rule->fusion == WEFT_FUSED_NOT || rule->fusion == WEFT_FUSED_ROWS;
+    bool groups = rule->fusion == WEFT_FUSED_GROUPS;
+    bool can = !fused || groups || rule->fusion == WEFT_FUSED_ROWS;
     bool turned = rule->flags & WEFT_RULE_TRANSPOSED;
     if (!t || is_done(e, rule->field) || !weft_rule_holds(&e->gguf, rule, layer))
         return WEFT_OK;
@@ -159,13 +192,15 @@ static weft_status export_rule(exporting *e, const weft_tensor_rule *rules, size
         return WEFT_OK; /* another rule may have it; else it is missed at the end */
     out.parts[0] = t;
     out.n_parts = 1;
-    if (fused && !find_parts(e, rules, n_rules, rule, layer, &out, true))
+    if (groups ? !find_groups(e, rules, n_rules, rule, layer, &out)
+               : fused && !find_parts(e, rules, n_rules, rule, layer, &out, true))
         return WEFT_OK;
     mark(e, rule->field);
     weft_rule_name(&e->gguf, rule, layer, 0, name);
     take_shape(e, rule, layer, &out);
     if (rule->flags & WEFT_RULE_NORM && e->gguf.arch->norm_plus_one[WEFT_SPELL_GGUF])
         out.plus = -1;
+    out.heads = find_order(e, rule, layer);
     weft_status st = find_turning(e, rule, layer, &out);
     if (!st && layer < 0 && rule->field == WEFT_GLOBAL(positions) && e->n->h.first_position > 0)
         st = cut_positions(e, &out);

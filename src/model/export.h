@@ -7,6 +7,14 @@
 
 #define WEFT_EXPORT_PARTS 4
 
+/* Heads of a delta net that come group by group, to be put into the order of those that are tiled:
+ * rows (or columns) of `size` elements a head, behind `first` others that stay. */
+typedef struct weft_head_order {
+    int64_t first, size;
+    int32_t n_head, n_group; /* n_group 0: nothing changes places */
+    bool columns;
+} weft_head_order;
+
 typedef struct weft_exported {
     const char *name;                      /* of the file's tensor; valid during the call */
     weft_tensor *parts[WEFT_EXPORT_PARTS]; /* their rows one after the other; borrowed */
@@ -15,6 +23,7 @@ typedef struct weft_exported {
     int64_t dims[4];
     int32_t rope_heads; /* rows of each head's halves must be interleaved; 0: they stay */
     float plus;         /* to be added to every element */
+    weft_head_order heads;
 } weft_exported;
 
 typedef weft_status (*weft_export_fn)(void *ctx, const weft_exported *tensor);
@@ -24,6 +33,13 @@ typedef weft_status (*weft_export_fn)(void *ctx, const weft_exported *tensor);
  * GGUF file. */
 weft_status weft_network_export(weft_network *network, weft_weights *weights, weft_export_fn fn,
                                 void *ctx);
+
+/* For networks created with `defer`: whether a part has no data yet, and a tensor with its data;
+ * one reference. `dropped` as `packed` of the options: a source that was read. */
+bool weft_network_is_deferred(const weft_network *network, const weft_tensor *part);
+weft_status weft_network_make(weft_network *network, weft_weights *weights, const weft_tensor *part,
+                              void (*dropped)(void *ctx, const weft_tensor *source), void *ctx,
+                              weft_tensor **out);
 
 /* Adds general.architecture and the keys of the hyper-parameters to an empty map. They are read
  * back: what would give another network is WEFT_E_UNSUPPORTED. */

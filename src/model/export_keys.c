@@ -100,6 +100,11 @@ static bool count_of(const keys *k, weft_key key, int64_t *out) {
         return *out = h->router.n_group, true;
     case WEFT_KEY_ROUTER_GROUPS_USED:
         return *out = h->router.n_group_used, true;
+    case WEFT_KEY_REC_INTERVAL:
+        *out = 0;
+        while (*out < h->n_layer && k->n->layers[*out].kind == WEFT_LAYER_RECURRENT)
+            ++*out;
+        return ++*out, true;
     case WEFT_KEY_REC_TAPS:
         return *out = h->rec.n_taps, true;
     case WEFT_KEY_REC_INNER:
@@ -317,7 +322,9 @@ static weft_status compare(const keys *k, const weft_hparams *b) {
         return differs(k, "heads");
     if (a->n_types != b->n_types || a->pooling != b->pooling)
         return differs(k, "types of tokens");
-    if (memcmp(&a->rec, &b->rec, sizeof a->rec) != 0)
+    weft_recurrence rec = b->rec;
+    rec.tiled = a->rec.tiled; /* heads are put into the file's order */
+    if (memcmp(&a->rec, &rec, sizeof rec) != 0)
         return differs(k, "recurrence");
     if (a->norm != b->norm || !near((double)a->norm_eps, (double)b->norm_eps))
         return differs(k, "norm");

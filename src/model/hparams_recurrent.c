@@ -71,15 +71,11 @@ static weft_status read_conv(const weft_config *c, weft_recurrence *r) {
 
 weft_status weft_read_delta_net(const weft_config *c, weft_hparams *h) {
     weft_status st;
+    h->rec.tiled = c->arch->heads_tiled[c->spelling];
     if ((st = read_shape(c, &h->rec)) || (st = read_inner(c, h, &h->rec)) ||
         (st = weft_read_extra_layers(c, h)))
         return st;
     return read_conv(c, &h->rec);
-}
-
-weft_status weft_read_delta_net_tiled(const weft_config *c, weft_hparams *h) {
-    h->rec.tiled = c->spelling == WEFT_SPELL_GGUF;
-    return weft_read_delta_net(c, h);
 }
 
 /* Bounds of a step: an array of two in config.json, whose upper one may be infinite. */

@@ -159,6 +159,7 @@ void weft_network_destroy(weft_network **network) {
                  weft_size_of((size_t)n->h.n_layer, sizeof *n->layers));
     weft_dealloc(&engine->allocator, n->frequencies, n->n_frequency_bytes);
     weft_dealloc(&engine->allocator, n->name, n->name_bytes);
+    weft_dealloc(&engine->allocator, n->deferred, n->deferred_room * sizeof *n->deferred);
     weft_dealloc(&engine->allocator, n, sizeof *n);
     weft_engine_release(&engine);
 }

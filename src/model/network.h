@@ -17,6 +17,7 @@ typedef struct weft_network_options {
     bool lazy;         /* with pack: those that can wait stay as the file has them, and are packed
                           behind the first token, or by weft_network_pack */
     bool check_only;   /* validate everything, pack and copy nothing; *out may be NULL */
+    bool defer; /* matrices that would be copies have no data: weft_network_make (export.h) */
     weft_progress_fn progress; /* bytes of weights; NULL: none */
     void *progress_ctx;
     /* Called before a packed tensor's source is released, so that its file pages can go. May be

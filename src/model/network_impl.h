@@ -7,6 +7,13 @@
 
 typedef struct weft_unpacked weft_unpacked; /* unpacked.c */
 
+/* A matrix that is made when it is asked for, and the rule that makes it. */
+typedef struct weft_deferred {
+    const weft_tensor *t; /* a header in the weights map, without data */
+    const weft_tensor_rule *rule;
+    int32_t layer;
+} weft_deferred;
+
 struct weft_network {
     weft_engine *engine; /* a reference */
     const weft_arch *arch;
@@ -21,8 +28,10 @@ struct weft_network {
     double *frequencies; /* [WEFT_ROPES, 2, most pairs of either]: of global and of local layers,
                             those of sequences within n_original and of longer ones */
     size_t n_frequency_bytes;
-    char *name;        /* "general.name" or "_name_or_path"; "" if absent */
-    size_t name_bytes; /* its NUL included */
+    char *name;              /* "general.name" or "_name_or_path"; "" if absent */
+    size_t name_bytes;       /* its NUL included */
+    weft_deferred *deferred; /* [n_deferred] of deferred_room */
+    size_t n_deferred, deferred_room;
     uint64_t n_parameters, weight_bytes;
     weft_unpacked *unpacked; /* weights to be packed later; NULL: none */
     uint64_t fingerprint;    /* of hyper-parameters and some weights: which caches fit */

@@ -1,6 +1,7 @@
 /* A tokeniser as GGUF metadata: spellings, types, merges or scores, the pre-tokeniser's name and
  * the special tokens. Byte-level BPE is "gpt2"; BPE over characters is "llama", with ranks as
- * scores; WordPiece is "bert", whose pieces begin with ▁ where a word does here as well. */
+ * scores; WordPiece is "bert", whose pieces begin with ▁ where a word does here as well; Unigram is
+ * "t5". */
 #include "text/to_gguf.h"
 
 #include <stdio.h>
@@ -257,10 +258,35 @@ static void put_specials(writing *w) {
         put_text(w, "tokenizer.chat_template", t->chat_template, t->template_bytes);
 }
 
-static void put_all(writing *w, const char *pre, size_t n_tokens) {
+static void put_unigram(writing *w, size_t n_tokens, bool squeezes) {
+    const weft_tokenizer *t = w->t;
+    size_t bytes = weft_size_of(n_tokens, sizeof(float));
+    float *scores = weft_alloc_zeroed(&w->a, bytes);
+    if (!scores) {
+        no_memory(w);
+        return;
+    }
+    memcpy(scores, t->scores, ((size_t)t->n < n_tokens ? (size_t)t->n : n_tokens) * sizeof *scores);
+    if (!w->status)
+        w->status = weft_metadata_put_array(w->m, KEY("scores"), strlen(KEY("scores")),
+                                            WEFT_VALUE_F32, scores, n_tokens);
+    weft_dealloc(&w->a, scores, bytes);
+    put_flag(w, KEY("remove_extra_whitespaces"), squeezes);
+    for (size_t i = 0; i < t->normalizer.n && !w->status; i++) {
+        const weft_charsmap *map = &t->normalizer.steps[i].map;
+        if (t->normalizer.steps[i].kind == WEFT_NORM_CHARSMAP)
+            w->status = weft_metadata_put_array(w->m, KEY("precompiled_charsmap"),
+                                                strlen(KEY("precompiled_charsmap")), WEFT_VALUE_U8,
+                                                map->data, map->bytes);
+    }
+}
+
+/* `squeezes`: Unigram drops spaces that are not between words. */
+static void put_all(writing *w, const char *pre, size_t n_tokens, bool squeezes) {
     const weft_tokenizer *t = w->t;
     bool bytes = t->scheme == WEFT_SCHEME_BYTES, words = t->scheme == WEFT_SCHEME_WORDPIECE;
-    const char *model = bytes ? "gpt2" : words ? "bert" : "llama";
+    bool unigram = t->scheme == WEFT_SCHEME_UNIGRAM;
+    const char *model = bytes ? "gpt2" : words ? "bert" : unigram ? "t5" : "llama";
     char found[64];
     if (bytes && !pre) {
         w->status = find_pre(t, found, sizeof found);
@@ -274,12 +300,14 @@ static void put_all(writing *w, const char *pre, size_t n_tokens) {
     put_tokens(w, n_tokens);
     put_types(w, n_tokens);
     size_t n;
-    weft_merge *list = w->status || words ? NULL : sorted_merges(w, &n);
+    weft_merge *list = w->status || words || unigram ? NULL : sorted_merges(w, &n);
     if (list && bytes)
         put_merges(w, list, n);
     if (list && !bytes)
         put_scores(w, list, n, n_tokens);
     weft_dealloc(&w->a, list, list ? (t->merges.n_slots + 1) * sizeof *list : 0);
+    if (unigram)
+        put_unigram(w, n_tokens, squeezes);
     if (!bytes && !words)
         put_flag(w, KEY("add_space_prefix"), t->space_at_start);
     put_specials(w);
@@ -305,13 +333,30 @@ static weft_status read_back(const weft_tokenizer *t, int64_t n_rows, const weft
     return status;
 }
 
+/* All keys in a map of their own, read back. */
+static weft_status write_checked(const weft_tokenizer *t, const char *pre, int64_t n_rows,
+                                 bool squeezes, weft_metadata *out) {
+    writing w = {.t = t, .m = weft_metadata_create(&t->a), .a = t->a};
+    if (!w.m)
+        return weft_fail(WEFT_E_MEMORY, "tokenizer: out of memory");
+    put_all(&w, pre, n_rows >= 0 ? (size_t)n_rows : (size_t)t->n, squeezes);
+    if (!w.status)
+        w.status = read_back(t, n_rows, w.m);
+    for (size_t i = 0; !w.status && i < weft_metadata_count(w.m); i++)
+        w.status = weft_metadata_put_from(out, w.m, i);
+    weft_metadata_destroy(w.m);
+    return w.status;
+}
+
 weft_status weft_tokenizer_to_gguf(const weft_tokenizer *t, const char *pre, int64_t n_rows,
                                    weft_metadata *out) {
+    bool unigram = t->scheme == WEFT_SCHEME_UNIGRAM;
     if (t->scheme != WEFT_SCHEME_BYTES && t->scheme != WEFT_SCHEME_CHARS &&
-        t->scheme != WEFT_SCHEME_WORDPIECE)
+        t->scheme != WEFT_SCHEME_WORDPIECE && !unigram)
         return weft_fail(WEFT_E_UNSUPPORTED,
-                         "tokenizer.json: only BPE and WordPiece can be written to a GGUF file");
-    writing w = {.t = t, .m = out, .a = t->a};
-    put_all(&w, pre, n_rows >= 0 ? (size_t)n_rows : (size_t)t->n);
-    return w.status ? w.status : read_back(t, n_rows, out);
+                         "tokenizer.json: a kind of tokenizer that GGUF files have no words for");
+    /* How spaces are treated is said in many ways: what gives the same ids is taken. */
+    weft_status status = write_checked(t, pre, n_rows, unigram, out);
+    return unigram && status == WEFT_E_UNSUPPORTED ? write_checked(t, pre, n_rows, false, out)
+                                                   : status;
 }

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 # Refused: not known, or a layout of GGUF files that is not written.
-REFUSED = {"qwen3-next", "qwen3.5"}
+REFUSED = set()
 # Of tests/data/reference: layers that differ in size, norms with a weight for each head.
 OWN = ("gemma4", "gemma4-plain", "gemma4-moe", "cohere-norms", "stablelm-norms")
 TOLERANCE = 1e-5  # q and k of llama are permuted, so that sums come in another order
@@ -96,6 +96,37 @@ def convert(work, name):
             check_shards(work, made)
 
 
+def ids_of(path, texts):
+    """The ids of each text, in one call."""
+    lines = "".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in enumerate(texts))
+    done = subprocess.run([weft, "tokenize", "-m", path, "--jsonl"], input=lines,
+                          capture_output=True, text=True)
+    return [json.loads(line)["ids"] for line in done.stdout.splitlines()] or done.stderr
+
+
+def convert_unigram(work):
+    """SentencePiece's unigrams with a map of characters: the texts of their cases have the folder's
+    ids, and the library's where neither adds a token."""
+    data = os.path.join(own, "..", "tokenizers", "unigram-precompiled")
+    folder, made = os.path.join(work, "unigram"), os.path.join(work, "unigram.gguf")
+    os.mkdir(folder)
+    for each in ("config.json", "model.safetensors"):
+        os.symlink(os.path.join(models, "llama", "hf", each), os.path.join(folder, each))
+    os.symlink(os.path.abspath(data + ".json"), os.path.join(folder, "tokenizer.json"))
+    done = run("convert", folder, made)
+    if done.returncode:
+        failures.append(f"unigram: {done.stderr.strip()}")
+        return
+    with open(data + ".cases", encoding="utf-8") as f:
+        cases = [json.loads(line) for line in f]
+    texts = [case["text"] for case in cases]
+    a, b = ids_of(folder, texts), ids_of(made, texts)
+    same = sum(x == y for x, y in zip(a, b))
+    print(f"unigram: {same} of {len(texts)} texts have the folder's ids")
+    if a != b or len(a) != len(texts):
+        failures.append(f"unigram: other ids: {[(t, x, y) for t, x, y in zip(texts, a, b) if x != y]}")
+
+
 def convert_own(work, name):
     """A folder of tests/data, which has no tokenizer: another's of as many tokens serves."""
     folder, made = os.path.join(work, name), os.path.join(work, name + "-own.gguf")
@@ -116,6 +147,7 @@ def convert_own(work, name):
 
 
 with tempfile.TemporaryDirectory() as folder_of_files:
+    convert_unigram(folder_of_files)
     for each in OWN:
         convert_own(folder_of_files, each)
     for each in sorted(os.listdir(models)):

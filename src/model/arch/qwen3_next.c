@@ -135,14 +135,15 @@ const weft_arch weft_arch_qwen3next = {
     USUAL,
 };
 
-/* Their GGUF files have the heads of v in another order: group by group of the convolution's. */
+/* Their GGUF files have the heads of v in another order: the first of every group, the second, … */
 const weft_arch weft_arch_qwen35 = {
     .name = "qwen35",
     .model_types = {"qwen3_5_text"},
     .classes = {"Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"},
     .layer = layer,
     .n_layer_rules = sizeof layer / sizeof *layer,
-    .read = weft_read_delta_net_tiled,
+    .read = weft_read_delta_net,
+    .heads_tiled = {true, false},
     USUAL,
 };
 
@@ -152,6 +153,7 @@ const weft_arch weft_arch_qwen35moe = {
     .classes = {"Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration"},
     .layer = moe_layer,
     .n_layer_rules = sizeof moe_layer / sizeof *moe_layer,
-    .read = weft_read_delta_net_tiled,
+    .read = weft_read_delta_net,
+    .heads_tiled = {true, false},
     USUAL,
 };
