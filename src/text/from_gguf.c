@@ -296,6 +296,8 @@ static weft_status read_spaces(const gguf_source *s, weft_tokenizer *t) {
     if (strip)
         strip->left = strip->right = true;
     t->drops_space = t->space_at_start;
+    /* SentencePiece's unigrams know no added tokens: what is behind one is a text of its own. */
+    t->space_at_fragments = t->scheme == WEFT_SCHEME_UNIGRAM && t->space_at_start;
     return status;
 }
 

@@ -13,44 +13,36 @@ import tempfile
 weft, data = sys.argv[1:3]
 MIB = 1 << 20
 LIMIT = 40 * MIB  # the program, its buffers, and a tensor with its source
-EMBD, FF, VOCAB = 256, 1024, 256
+VOCAB = 256
 ITEM = {"BF16": 2, "F32": 4, "F8_E4M3": 1}
 failures = []
 
-LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": EMBD,
-         "intermediate_size": FF, "num_attention_heads": 4, "num_key_value_heads": 4,
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_attention_heads": 4, "num_key_value_heads": 4,
          "rms_norm_eps": 1e-5, "max_position_embeddings": 256, "vocab_size": VOCAB,
          "hidden_act": "silu", "tie_word_embeddings": False}
 
 
-def layer_names(i):
-    base = f"model.layers.{i}."
-    for norm in ("input_layernorm", "post_attention_layernorm"):
-        yield base + norm + ".weight", [EMBD]
-    for part in "qkvo":
-        yield f"{base}self_attn.{part}_proj.weight", [EMBD, EMBD]
-
-
-def whole(layers, matrices):
-    """Names and shapes of a model whose layers have what matrices(base) gives beside attention."""
-    yield "model.embed_tokens.weight", [VOCAB, EMBD]
-    yield "lm_head.weight", [VOCAB, EMBD]
-    yield "model.norm.weight", [EMBD]
-    for i in range(layers):
-        yield from layer_names(i)
-        yield from matrices(f"model.layers.{i}.")
-
-
-def experts(base):
-    yield base + "block_sparse_moe.gate.weight", [8, EMBD]
-    for e in range(8):
-        for name, shape in (("w1", [FF, EMBD]), ("w2", [EMBD, FF]), ("w3", [FF, EMBD])):
-            yield f"{base}block_sparse_moe.experts.{e}.{name}.weight", shape
-
-
-def dense(base):
-    for name, shape in (("gate", [FF, EMBD]), ("up", [FF, EMBD]), ("down", [EMBD, FF])):
-        yield f"{base}mlp.{name}_proj.weight", shape
+def tensors_of(config):
+    """Names and shapes of a model's tensors."""
+    embd, ff = config["hidden_size"], config["intermediate_size"]
+    experts = config.get("num_local_experts", 0)
+    yield "model.embed_tokens.weight", [VOCAB, embd]
+    yield "lm_head.weight", [VOCAB, embd]
+    yield "model.norm.weight", [embd]
+    for i in range(config["num_hidden_layers"]):
+        base = f"model.layers.{i}."
+        for norm in ("input_layernorm", "post_attention_layernorm"):
+            yield base + norm + ".weight", [embd]
+        for part in "qkvo":
+            yield f"{base}self_attn.{part}_proj.weight", [embd, embd]
+        if experts:
+            yield base + "block_sparse_moe.gate.weight", [experts, embd]
+        for e in range(experts):
+            for name, shape in (("w1", [ff, embd]), ("w2", [embd, ff]), ("w3", [ff, embd])):
+                yield f"{base}block_sparse_moe.experts.{e}.{name}.weight", shape
+        for name, shape in (("gate", [ff, embd]), ("up", [ff, embd]), ("down", [embd, ff])):
+            if not experts:
+                yield f"{base}mlp.{name}_proj.weight", shape
 
 
 def with_scales(tensors):
@@ -108,13 +100,14 @@ def check(work, name, config, tensors):
 
 with tempfile.TemporaryDirectory() as work_folder:
     mixture = dict(LLAMA, architectures=["MixtralForCausalLM"], model_type="mixtral",
-                   num_hidden_layers=8, num_local_experts=8, num_experts_per_tok=2)
-    check(work_folder, "mixture", mixture, ((*t, "BF16") for t in whole(8, experts)))
-    floats = dict(LLAMA, num_hidden_layers=64,
+                   hidden_size=256, intermediate_size=1024, num_hidden_layers=8,
+                   num_local_experts=8, num_experts_per_tok=2)
+    check(work_folder, "mixture", mixture, ((*t, "BF16") for t in tensors_of(mixture)))
+    floats = dict(LLAMA, hidden_size=512, intermediate_size=4096, num_hidden_layers=12,
                   quantization_config={"quant_method": "fp8", "fmt": "e4m3",
                                        "activation_scheme": "dynamic",
                                        "weight_block_size": [128, 128]})
-    check(work_folder, "8-bit floats", floats, with_scales(whole(64, dense)))
+    check(work_folder, "8-bit floats", floats, with_scales(tensors_of(floats)))
 for line in failures:
     print("FAILED:", line)
 sys.exit(1 if failures else 0)
