@@ -18,7 +18,8 @@ FORMATS = {
     "Q2_K": 2.62, "Q3_K": 3.44, "Q4_K": 4.5, "Q5_K": 5.5, "Q6_K": 6.56, "IQ1_S": 1.56,
     "IQ1_M": 1.75, "IQ2_XXS": 2.06, "IQ2_XS": 2.31, "IQ2_S": 2.56, "IQ3_XXS": 3.06, "IQ3_S": 3.44,
     "IQ4_NL": 4.5, "IQ4_XS": 4.25, "TQ1_0": 1.69, "TQ2_0": 2.06, "MXFP4": 4.25, "NVFP4": 4.5}
-FILE = {"Q3_K": "Q3_K_S", "Q4_K": "Q4_K_S", "Q5_K": "Q5_K_S", "IQ2_S": "IQ2_M"}  # mostly of the type
+# Files that are mostly of the type.
+FILE = {"Q3_K": "Q3_K_S", "Q4_K": "Q4_K_S", "Q5_K": "Q5_K_S", "IQ2_S": "IQ2_M"}
 BEGIN, END = "<!-- of make_formats.py -->\n", "<!-- end of formats -->\n"
 
 

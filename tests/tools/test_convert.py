@@ -125,7 +125,7 @@ def convert_unigram(work):
     same = sum(x == y for x, y in zip(a, b))
     print(f"unigram: {same} of {len(texts)} texts have the folder's ids")
     if a != b or len(a) != len(texts):
-        failures.append(f"unigram: other ids: {[(t, x, y) for t, x, y in zip(texts, a, b) if x != y]}")
+        failures.append(f"unigram: other ids: {[t for t, x, y in zip(texts, a, b) if x != y]}")
 
 
 def convert_own(work, name):

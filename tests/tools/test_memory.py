@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """weft convert and quantize hold one tensor at a time: their peak of resident memory over folders
-whose weights must be put together first, experts that lie apart and 8-bit floats with scales, is far
-below the weights' size. Usage: test_memory.py WEFT TESTS_DATA"""
+whose weights must be put together first, experts that lie apart and 8-bit floats with scales, is
+far below the weights' size. Usage: test_memory.py WEFT TESTS_DATA"""
 import json
 import os
 import shutil
@@ -17,9 +17,9 @@ VOCAB = 256
 ITEM = {"BF16": 2, "F32": 4, "F8_E4M3": 1}
 failures = []
 
-LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_attention_heads": 4, "num_key_value_heads": 4,
-         "rms_norm_eps": 1e-5, "max_position_embeddings": 256, "vocab_size": VOCAB,
-         "hidden_act": "silu", "tie_word_embeddings": False}
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_attention_heads": 4,
+         "num_key_value_heads": 4, "rms_norm_eps": 1e-5, "max_position_embeddings": 256,
+         "vocab_size": VOCAB, "hidden_act": "silu", "tie_word_embeddings": False}
 
 
 def tensors_of(config):

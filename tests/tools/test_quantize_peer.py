@@ -78,8 +78,9 @@ def compare_errors(work, kind, options, measure):
             failures.append(f"{kind}: {name} ({type_a}): {measure} {mse_a:.4g}, peer {mse_b:.4g}")
         if mse_b > 0:
             ratios.append(mse_a / mse_b)
-    print(f"{kind:10} {measure if options else 'plain':12} error / peer's: mean "
-          f"{sum(ratios) / max(len(ratios), 1):.3f}, worst {max(ratios, default=0):.3f}", flush=True)
+    mean, worst = sum(ratios) / max(len(ratios), 1), max(ratios, default=0)
+    print(f"{kind:10} {measure if options else 'plain':12} error / peer's: mean {mean:.3f}, "
+          f"worst {worst:.3f}", flush=True)
 
 
 with tempfile.TemporaryDirectory() as folder:

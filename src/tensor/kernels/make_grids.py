@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes grids.c and halves.c: the codebooks of GGUF's IQ types, which are facts of the format. They are taken
-from the Python package `gguf`, which carries them packed; here an entry is a word with the codes of
-its columns: column c in byte c, columns 4 to 7 in the high nibbles; in halves.c, for the
-smaller ones, the same codes close together in two bytes.
+"""Writes grids.c and halves.c: the codebooks of GGUF's IQ types, which are facts of the format.
+They are taken from the Python package `gguf`, which carries them packed; here an entry is a word
+with the codes of its columns: column c in byte c, columns 4 to 7 in the high nibbles; in halves.c,
+for the smaller ones, the same codes close together in two bytes.
 
 usage: make_grids.py > grids.c, make_grids.py halves > halves.c"""
 import sys
