@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """weft convert and quantize hold one tensor at a time: their peak of resident memory over folders
 whose weights must be put together first, experts that lie apart and 8-bit floats with scales, is
-far below the weights' size. Usage: test_memory.py WEFT TESTS_DATA"""
+far below the weights' size. Usage: test_convert_memory.py WEFT TESTS_DATA"""
 import json
 import os
 import shutil
