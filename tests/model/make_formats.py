@@ -78,8 +78,9 @@ def table(page_path):
              "definition | decode, of the read bandwidth |", "|---|---|---|---|---|---|"]
     for name, bits in FORMATS.items():
         r = rows[name]
+        share = f"{100 * r['share']:.0f}%" if "share" in r else "–"
         lines.append(f"| {name} | {bits} | {r['equal']} of {r['of']} | {r['error']:.2g} | "
-                     f"{'equal' if r['scalar'] else 'differ'} | {100 * r['share']:.0f}% |")
+                     f"{'equal' if r['scalar'] else 'differ'} | {share} |")
     with open(page_path, encoding="utf-8") as f:
         page = f.read()
     head, rest = page.split(BEGIN)
