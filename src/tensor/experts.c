@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "tensor/nn.h"
+#include "tensor/kernels/pack_words.h"
 #include "tensor/pack.h"
 #include "tensor/tap.h"
 #include "tensor/walk.h"
@@ -104,8 +105,9 @@ static const void *panels_of(const job *j, const part *p, size_t expert, size_t 
     matrix.strides[1] = t->strides[2];
     matrix.offset = t->offset + (int64_t)expert * t->strides[0];
     size_t rows = p->n_out - at * PANEL < PANEL ? p->n_out - at * PANEL : PANEL;
-    weft_panel_pack(t->dtype, weft_rows_at(&matrix, at * PANEL, rows, scratch + j->rows_at), rows,
-                    j->n_in, scratch + j->panel_at);
+    weft_panel_pack_by(j->k->isa, t->dtype,
+                       weft_rows_at(&matrix, at * PANEL, rows, scratch + j->rows_at), rows, j->n_in,
+                       scratch + j->panel_at);
     return scratch + j->panel_at;
 }
 

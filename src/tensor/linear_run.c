@@ -3,6 +3,7 @@
  * stay in cache. */
 #include "base/alloc.h"
 #include "tensor/linear_job.h"
+#include "tensor/kernels/pack_words.h"
 #include "tensor/pack.h"
 #include "tensor/walk.h"
 
@@ -124,8 +125,9 @@ static const unsigned char *panels_of(const linear_job *j, const linear_part *p,
     for (size_t i = 0; i < n; i++) {
         size_t row = (first + i) * PANEL, rows = p->n_out - row;
         rows = rows < PANEL ? rows : PANEL;
-        weft_panel_pack(p->weight->dtype, weft_rows_at(p->weight, row, rows, scratch + j->rows_at),
-                        rows, j->n_in, scratch + i * p->panel_bytes);
+        weft_panel_pack_by(j->k->isa, p->weight->dtype,
+                           weft_rows_at(p->weight, row, rows, scratch + j->rows_at), rows, j->n_in,
+                           scratch + i * p->panel_bytes);
     }
     return scratch;
 }

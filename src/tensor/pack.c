@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/detail.h"
+#include "tensor/kernels/pack_words.h"
 #include "tensor/walk.h"
 
 size_t weft_row_bytes(const weft_tensor *weight) {
@@ -48,6 +49,7 @@ bool weft_row_floats(const weft_tensor *weight, size_t row, void *buffer, float 
 
 typedef struct pack_job {
     const weft_tensor *weight;
+    weft_isa isa;
     unsigned char *panels, *buffers; /* [n_panels, panel_bytes]; [threads, 16 rows] or NULL */
     size_t panel_bytes, buffer_bytes;
 } pack_job;
@@ -59,8 +61,9 @@ static void pack_panels(void *ctx, size_t begin, size_t end, int thread) {
     for (size_t p = begin; p < end; p++) {
         size_t first = p * WEFT_PANEL_ROWS, n = n_out - first;
         n = n < WEFT_PANEL_ROWS ? n : WEFT_PANEL_ROWS;
-        weft_panel_pack(job->weight->dtype, weft_rows_at(job->weight, first, n, buffer), n, n_in,
-                        job->panels + p * job->panel_bytes);
+        weft_panel_pack_by(job->isa, job->weight->dtype,
+                           weft_rows_at(job->weight, first, n, buffer), n, n_in,
+                           job->panels + p * job->panel_bytes);
     }
 }
 
@@ -96,7 +99,7 @@ weft_status weft_tensor_pack_into(weft_engine *engine, weft_tensor *weight, weft
         weight->dims[0] > panels->dims[0] - first_row)
         return weft_fail(WEFT_E_LAYOUT, "pack: %s does not fit into panels %s at row %lld", shape,
                          weft_shape_text(panels, room, sizeof room), (long long)first_row);
-    pack_job job = {.weight = weight};
+    pack_job job = {.weight = weight, .isa = engine->isa};
     job.panel_bytes = weft_panel_bytes(weight->dtype, (size_t)weight->dims[1]);
     job.panels = (unsigned char *)weft_tensor_data(panels) +
                  (size_t)(first_row / WEFT_PANEL_ROWS) * job.panel_bytes;

@@ -130,12 +130,13 @@ static void pack_items(size_t item, const uint8_t *rows, size_t n_rows, size_t n
             memcpy(panel + (k * WEFT_PANEL_ROWS + r) * item, rows + (r * n_cols + k) * item, item);
 }
 
-/* The compiler's table of features, since weft_cpu_has asks the processor each time, and a virtual
- * one takes long to answer. */
-static bool pack_words(weft_dtype dtype, const uint8_t *rows, size_t n_cols, uint8_t *panel) {
+static bool pack_words(weft_isa isa, weft_dtype dtype, const uint8_t *rows, size_t n_cols,
+                       uint8_t *panel) {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2"))
+    if (weft_isa_includes(isa, WEFT_ISA_AVX2))
         return weft_pack_words_avx2(dtype, rows, n_cols, panel);
+#else
+    (void)isa;
 #endif
     return weft_pack_words_scalar(dtype, rows, n_cols, panel);
 }
@@ -154,14 +155,14 @@ static void pack_entries(weft_dtype dtype, const uint8_t *rows, size_t row_bytes
 
 /* The rows of padding are zeros: their quants may stand for something else, and their scale is 0.
  */
-void weft_panel_pack(weft_dtype dtype, const void *rows, size_t n_rows, size_t n_cols,
-                     void *panel) {
+void weft_panel_pack_by(weft_isa isa, weft_dtype dtype, const void *rows, size_t n_rows,
+                        size_t n_cols, void *panel) {
     size_t item = float_bytes(dtype), bytes = weft_panel_bytes(dtype, n_cols);
     if (n_rows < WEFT_PANEL_ROWS || bytes < 64)
         memset(panel, 0, bytes);
     else /* the padding behind the last block */
         memset((uint8_t *)panel + bytes - 64, 0, 64);
-    if (n_rows == WEFT_PANEL_ROWS && pack_words(dtype, rows, n_cols, panel))
+    if (n_rows == WEFT_PANEL_ROWS && pack_words(isa, dtype, rows, n_cols, panel))
         return;
     if (item) {
         pack_items(item, rows, n_rows, n_cols, panel);
@@ -181,6 +182,11 @@ void weft_panel_pack(weft_dtype dtype, const void *rows, size_t n_rows, size_t n
             weft_file_block_read(dtype, (const uint8_t *)rows + r * row_bytes, k, &b);
             put(&b, r, k, panel);
         }
+}
+
+void weft_panel_pack(weft_dtype dtype, const void *rows, size_t n_rows, size_t n_cols,
+                     void *panel) {
+    weft_panel_pack_by(WEFT_ISA_SCALAR, dtype, rows, n_rows, n_cols, panel);
 }
 
 /* ---- Reading back ---- */
