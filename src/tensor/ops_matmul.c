@@ -216,8 +216,8 @@ static bool blas_products(weft_scope *s, const product *p, size_t n_products) {
 static bool run_product(weft_scope *s, product *p, weft_dtype dtype) {
     const void *a = p->a.data, *b = p->b.data;
     bool blas = weft_scope_engine(s)->numbers != WEFT_NUMBERS_REPRODUCIBLE &&
-                weft_blas_version() != NULL && p->m <= INT32_MAX && p->n <= INT32_MAX &&
-                p->k <= INT32_MAX;
+                weft_blas_version() != NULL && weft_blas_suits(weft_scope_engine(s)->isa) &&
+                p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX;
     bool swapped = !blas && p->n < PANEL && p->m > p->n;
     bool a_fits = blas ? weft_blas_takes(p->m, p->k, p->a.row, p->a.col)
                        : swapped || (p->a.col == 1 && p->a.row >= 0);
