@@ -110,7 +110,17 @@ static const block_rule rules[] = {
     {WEFT_Q6_K, 73.9f * 18.5f, 208, -1, 0, 0, 0, 0},
     {WEFT_IQ4_NL, 70.0f, 0, -1, 0, 0, 0, 0},
     {WEFT_IQ4_XS, 18.5f * 70.0f, 0, -1, 0, 0, 0, 0},
+    {WEFT_IQ1_S, 7.8f, 0, -1, 0, 0, 0, 0},
+    {WEFT_IQ1_M, 7.8f, 48, -1, 0, 0, 0, 0},
+    {WEFT_IQ2_XXS, 51, 0, -1, 0, 0, 0, 0},
+    {WEFT_IQ2_XS, 51, 0, -1, 0, 0, 0, 0},
+    {WEFT_IQ2_S, 51, 0, -1, 0, 0, 0, 0},
+    {WEFT_IQ3_XXS, 139, 0, -1, 0, 0, 0, 0},
+    {WEFT_IQ3_S, 148, 0, -1, 0, 0, 0, 0},
+    {WEFT_TQ1_0, 0.8f, 52, -1, 0, 0, 0, 0},
+    {WEFT_TQ2_0, 1.2f, 64, -1, 0, 0, 0, 0},
     {WEFT_MXFP4, 2.7f, -1, -1, 0, 0, 0, 0},
+    {WEFT_NVFP4, 2.7f, -1, -1, 0, 0, 0, 0},
 };
 
 static const block_rule *rule_of(weft_dtype type) {
@@ -160,7 +170,13 @@ static void set_scales(const block_rule *rule, float d, unsigned char *block) {
         memset(block + rule->fill_at, rule->fill, (size_t)rule->n_fill);
     if (rule->type == WEFT_Q4_K || rule->type == WEFT_Q5_K)
         memset(block + 12, 0, 4);
-    if (rule->d_at >= 0)
+    if (rule->type == WEFT_IQ1_M) /* in the highest nibbles of four words */
+        for (size_t i = 0; i < 4; i++)
+            block[49 + 2 * i] = (unsigned char)((block[49 + 2 * i] & 15) |
+                                                (weft_f32_to_f16(d) >> (4 * i) & 15) << 4);
+    else if (rule->type == WEFT_NVFP4) /* 8-bit floats: those below 2^-6 are steps of 2^-9 */
+        memset(block, 1 + (int)lrintf(fminf(d, 0.0117f) * 512), 4);
+    else if (rule->d_at >= 0)
         put_f16(block + rule->d_at, d);
     else
         block[0] = (unsigned char)(127 + (int)lrintf(log2f(d))); /* a power of two */

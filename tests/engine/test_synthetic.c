@@ -50,9 +50,10 @@ static float *logits_of(int n_threads, const char *cpu, weft_dtype type, size_t 
 
 static void test_same_weights_every_time(void **state) {
     (void)state;
-    static const weft_dtype types[] = {WEFT_F32,  WEFT_F16,  WEFT_BF16, WEFT_Q4_0,
-                                       WEFT_Q4_1, WEFT_Q5_0, WEFT_Q5_1, WEFT_Q8_0,
-                                       WEFT_Q4_K, WEFT_Q5_K, WEFT_Q6_K};
+    static const weft_dtype types[] = {
+        WEFT_F32,    WEFT_F16,   WEFT_BF16,  WEFT_Q4_0,    WEFT_Q4_1,  WEFT_Q5_0,  WEFT_Q5_1,
+        WEFT_Q8_0,   WEFT_Q4_K,  WEFT_Q5_K,  WEFT_Q6_K,    WEFT_IQ1_S, WEFT_IQ1_M, WEFT_IQ2_XXS,
+        WEFT_IQ2_XS, WEFT_IQ2_S, WEFT_IQ3_S, WEFT_IQ3_XXS, WEFT_TQ1_0, WEFT_TQ2_0, WEFT_NVFP4};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         size_t n, again;
         float *a = logits_of(1, NULL, types[i], &n), *b = logits_of(3, "scalar", types[i], &again);
