@@ -124,6 +124,7 @@ static int parse(int argc, char **argv, bench *b) {
     const tool_option table[] = {
         TOOL_ENGINE_OPTIONS(&b->engine),
         {'m', "model", TOOL_STRING, &b->model, 0, 0},
+        {0, "lora", TOOL_LIST, &b->adapters, 0, 0},
         {0, "shape", TOOL_STRING, &b->shape, 0, 0},
         {0, "type", TOOL_STRING, &b->type_name, 0, 0},
         {'p', "prompt", TOOL_STRING, &prompts, 0, 0},

@@ -49,6 +49,7 @@ typedef struct bench_hash {
 
 typedef struct bench {
     tool_engine engine;
+    tool_list adapters;
     const char *model, *shape, *type_name, *format_name;
     weft_dtype type;
     bool mixed; /* --type Q4_K_M */

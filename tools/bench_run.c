@@ -67,7 +67,8 @@ int bench_session(const bench *b, weft_model *model, weft_session **out) {
     options.n_context = context_of(b);
     options.n_batch = b->n_step;
     weft_status status = weft_session_create(model, &options, out);
-    return status ? tool_fail_status("session", status) : -1;
+    tool_list adapters = b->adapters;
+    return status ? tool_fail_status("session", status) : tool_use_adapters(model, *out, &adapters);
 }
 
 /* ---- Single runs ---- */

@@ -15,6 +15,7 @@ static const char help[] =
     "  --json           one object with all; --jsonl: an object a text; --raw: float32 bytes\n"
     "  --truncate       cuts texts that are longer than the model's context\n"
     "  --batch N        tokens evaluated in one step (default 512)\n"
+    "  --lora FILE[:SCALE]  an adapter; may be given many times\n"
     "  --float          float activations and dequantised weights\n"
     "  --reproducible   the same bits on every machine\n"
     "  -t N             threads (default: physical cores)\n"
@@ -24,7 +25,7 @@ static const char help[] =
 
 typedef struct job {
     const char *model_name, *file, *pooling;
-    tool_list prompts;
+    tool_list prompts, adapters;
     bool normalize, similarity, json, jsonl, raw, truncate;
     int32_t batch;
     weft_model *model;
@@ -244,6 +245,7 @@ int tool_embed(int argc, char **argv) {
         {'m', "model", TOOL_STRING, &j.model_name, 0, 0},
         {'p', "prompt", TOOL_LIST, &j.prompts, 0, 0},
         {'f', "file", TOOL_STRING, &j.file, 0, 0},
+        {0, "lora", TOOL_LIST, &j.adapters, 0, 0},
         {0, "pooling", TOOL_STRING, &j.pooling, 0, 0},
         {0, "no-normalize", TOOL_UNFLAG, &j.normalize, 0, 0},
         {0, "similarity", TOOL_FLAG, &j.similarity, 0, 0},
@@ -256,6 +258,7 @@ int tool_embed(int argc, char **argv) {
     int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], NULL);
     if (code >= 0)
         return code;
+    weft_adapter_use uses[WEFT_ADAPTERS] = {{NULL, 0}};
     j.options = weft_embed_options_default();
     if ((code = check_options(&j)) >= 0)
         return code;
@@ -270,8 +273,12 @@ int tool_embed(int argc, char **argv) {
         j.options.n_batch = j.batch;
         if (j.options.pooling == WEFT_POOLING_DEFAULT)
             j.options.pooling = weft_embed_pooling(j.model);
-        code = tokenize(&j);
+        code = tool_open_adapters(j.model, &j.adapters, uses);
+        j.options.adapters = uses;
+        j.options.n_adapters = j.adapters.n;
     }
+    if (code < 0)
+        code = tokenize(&j);
     if (code < 0)
         code = embed_all(&j);
     free_texts(&j);

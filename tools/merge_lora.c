@@ -30,29 +30,36 @@ bool tool_parse_scale(char *text, float *scale) {
     return true;
 }
 
-int tool_use_adapters(weft_model *model, weft_session *session, tool_list *adapters) {
-    weft_adapter_use uses[WEFT_ADAPTERS] = {{NULL, 0}};
-    int code = -1;
-    size_t n = adapters->n;
-    if (n > WEFT_ADAPTERS)
-        return tool_bad_value("--lora", "%zu adapters, at most %d", n, WEFT_ADAPTERS);
-    for (size_t i = 0; code < 0 && i < n; i++) {
+int tool_open_adapters(weft_model *model, tool_list *adapters,
+                       weft_adapter_use uses[WEFT_ADAPTERS]) {
+    if (adapters->n > WEFT_ADAPTERS)
+        return tool_bad_value("--lora", "%zu adapters, at most %d", adapters->n, WEFT_ADAPTERS);
+    memset(uses, 0, WEFT_ADAPTERS * sizeof *uses);
+    for (size_t i = 0; i < adapters->n; i++) {
         char *text = (char *)adapters->items[i]; /* argv is ours to change */
-        if (!tool_parse_scale(text, &uses[i].scale)) {
-            code = tool_bad_value("--lora", "'%s': the scale is no number", text);
-            break;
-        }
+        if (!tool_parse_scale(text, &uses[i].scale))
+            return tool_bad_value("--lora", "'%s': the scale is no number", text);
         weft_status status = weft_adapter_open(model, text, &uses[i].adapter);
         if (status)
-            code = tool_fail_status(text, status);
+            return tool_fail_status(text, status);
     }
-    if (code < 0 && n > 0) {
-        weft_status status = weft_session_set_adapters(session, uses, n);
+    return -1;
+}
+
+void tool_close_adapters(weft_adapter_use uses[WEFT_ADAPTERS]) {
+    for (size_t i = 0; i < WEFT_ADAPTERS; i++)
+        weft_adapter_release(&uses[i].adapter);
+}
+
+int tool_use_adapters(weft_model *model, weft_session *session, tool_list *adapters) {
+    weft_adapter_use uses[WEFT_ADAPTERS] = {{NULL, 0}};
+    int code = tool_open_adapters(model, adapters, uses);
+    if (code < 0 && adapters->n > 0) {
+        weft_status status = weft_session_set_adapters(session, uses, adapters->n);
         if (status)
             code = tool_fail_status("--lora", status);
     }
-    for (size_t i = 0; i < n; i++)
-        weft_adapter_release(&uses[i].adapter);
+    tool_close_adapters(uses);
     return code;
 }
 

@@ -20,6 +20,7 @@ static const char help[] =
     "  --reference FILE  logits of another engine (magic WKL1)\n"
     "  --json            perplexity, mean_kl, p99_kl, top1 (a share), positions\n"
     "  --cache-type TYPE f16 (default), f32, bf16 or q8_0\n"
+    "  --lora FILE[:SCALE]  an adapter; may be given many times\n"
     "  --float           float activations and dequantised weights\n"
     "  --reproducible    the same bits on every machine\n"
     "  -t N              threads (default: physical cores)\n"
@@ -214,9 +215,10 @@ typedef struct options {
     const char *model, *file, *reference, *cache_type;
     int32_t length;
     bool json;
+    tool_list adapters;
 } options;
 
-static int with_chunks(const options *o, weft_model *model, const chunks *text) {
+static int with_chunks(options *o, weft_model *model, const chunks *text) {
     size_t n_vocab = (size_t)weft_model_get_info(model).n_vocab;
     int code = check_rows(o->reference, text, n_vocab);
     if (code >= 0)
@@ -230,7 +232,10 @@ static int with_chunks(const options *o, weft_model *model, const chunks *text) 
         (void)tool_cache_type(o->cache_type, &how.cache_type);
     weft_session *session = NULL;
     weft_status status = weft_session_create(model, &how, &session);
-    code = status ? tool_fail_status("session", status) : evaluate(session, n_vocab, &t);
+    code = status ? tool_fail_status("session", status)
+                  : tool_use_adapters(model, session, &o->adapters);
+    if (code < 0)
+        code = evaluate(session, n_vocab, &t);
     if (code < 0) {
         report(&t, o->json);
         code = TOOL_DONE;
@@ -248,6 +253,7 @@ static int parse(int argc, char **argv, options *o) {
         {'c', "context", TOOL_I32, &o->length, 8, MAX_LENGTH},
         {0, "reference", TOOL_STRING, &o->reference, 0, 0},
         {0, "cache-type", TOOL_STRING, &o->cache_type, 0, 0},
+        {0, "lora", TOOL_LIST, &o->adapters, 0, 0},
         {0, "json", TOOL_FLAG, &o->json, 0, 0},
     };
     int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], NULL);

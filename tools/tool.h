@@ -128,6 +128,10 @@ int tool_open_model(weft_engine *engine, const char *path_or_name, tool_text tex
 
 /* Adapters given as FILE[:SCALE], opened for `model` and put into the session. The list's strings
  * are changed. -1 or the exit code. */
+/* Those of --lora FILE[:SCALE], for an owner that closes them, whatever comes back. */
+int tool_open_adapters(weft_model *model, tool_list *adapters,
+                       weft_adapter_use uses[WEFT_ADAPTERS]);
+void tool_close_adapters(weft_adapter_use uses[WEFT_ADAPTERS]);
 int tool_use_adapters(weft_model *model, weft_session *session, tool_list *adapters);
 /* Cuts ":SCALE" off FILE[:SCALE]; 1 without. False: no number. */
 bool tool_parse_scale(char *text, float *scale);

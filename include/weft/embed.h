@@ -36,6 +36,9 @@ typedef struct weft_embed_options {
     bool normalize;  /* vectors of length 1; zeros stay zeros */
     int32_t n_batch; /* tokens that a step takes, of several texts; 0: 512. An encoder takes a
                         longer text in one step all the same */
+    const struct weft_adapter_use *adapters; /* [n_adapters] of the model that the texts go through
+                                                (adapter.h); NULL: none */
+    size_t n_adapters;
     weft_embed_progress_fn progress; /* NULL: none */
     void *progress_ctx;
 } weft_embed_options;

@@ -160,23 +160,48 @@ void weft_adapters_free(weft_adapters **set) {
     weft_dealloc(&allocator, a, sizeof *a);
 }
 
-weft_status weft_adapters_give(const weft_adapters *from, weft_session *session) {
-    weft_adapters *own = NULL;
-    if (from) {
-        own = weft_alloc_zeroed(&from->allocator, sizeof *own);
-        if (!own)
-            return weft_fail(WEFT_E_MEMORY, "adapters: out of memory");
-        own->allocator = from->allocator;
-        own->tap = (weft_tap){.linear = apply, .ctx = own};
-        own->n = from->n;
-        for (size_t i = 0; i < from->n; i++)
-            own->uses[i] =
-                (weft_adapter_use){weft_adapter_retain(from->uses[i].adapter), from->uses[i].scale};
-    }
+weft_status weft_adapters_create(weft_model *model, const char *what, const weft_adapter_use *uses,
+                                 size_t n, weft_adapters **out) {
+    const weft_allocator *allocator = &model->engine->allocator;
+    *out = NULL;
+    if (n == 0)
+        return WEFT_OK;
+    if (!uses || n > WEFT_ADAPTERS)
+        return weft_fail(uses ? WEFT_E_ARGUMENT : WEFT_E_NULL, "%s: %zu adapters, at most %d", what,
+                         n, WEFT_ADAPTERS);
+    for (size_t i = 0; i < n; i++)
+        if (!uses[i].adapter || uses[i].adapter->model != model)
+            return weft_fail(WEFT_E_ARGUMENT, "%s: adapter %zu is of another model", what, i);
+    weft_adapters *own = weft_alloc_zeroed(allocator, sizeof *own);
+    if (!own)
+        return weft_fail(WEFT_E_MEMORY, "adapters: out of memory");
+    own->allocator = *allocator;
+    own->tap = (weft_tap){.linear = apply, .ctx = own};
+    own->n = n;
+    for (size_t i = 0; i < n; i++)
+        own->uses[i] = (weft_adapter_use){weft_adapter_retain(uses[i].adapter), uses[i].scale};
+    *out = own;
+    return WEFT_OK;
+}
+
+const weft_tap *weft_adapters_tap(const weft_adapters *set) {
+    return set ? &set->tap : NULL;
+}
+
+static void take(weft_session *session, weft_adapters *own) {
     weft_adapters_free(&session->adapters);
     session->adapters = own;
-    weft_scope_set_tap(session->scope, own ? &own->tap : NULL);
-    return WEFT_OK;
+    weft_scope_set_tap(session->scope, weft_adapters_tap(own));
+}
+
+weft_status weft_adapters_give(const weft_adapters *from, weft_session *session) {
+    weft_adapters *own = NULL;
+    weft_status status = WEFT_OK;
+    if (from)
+        status = weft_adapters_create(session->model, "adapters", from->uses, from->n, &own);
+    if (!status)
+        take(session, own);
+    return status;
 }
 
 uint64_t weft_adapters_hash(const weft_adapters *set, uint64_t hash) {
@@ -201,15 +226,10 @@ weft_status weft_session_set_adapters(weft_session *session, const weft_adapter_
                          "weft_session_set_adapters: the session holds %d tokens that went through "
                          "other weights",
                          session->n_past);
-    if (n > WEFT_ADAPTERS)
-        return weft_fail(WEFT_E_ARGUMENT, "weft_session_set_adapters: %zu adapters, at most %d", n,
-                         WEFT_ADAPTERS);
-    weft_adapters set = {.allocator = session->model->engine->allocator, .n = n};
-    for (size_t i = 0; i < n; i++) {
-        if (!uses[i].adapter || uses[i].adapter->model != session->model)
-            return weft_fail(WEFT_E_ARGUMENT,
-                             "weft_session_set_adapters: adapter %zu is of another model", i);
-        set.uses[i] = uses[i];
-    }
-    return weft_adapters_give(n > 0 ? &set : NULL, session);
+    weft_adapters *own;
+    weft_status status =
+        weft_adapters_create(session->model, "weft_session_set_adapters", uses, n, &own);
+    if (!status)
+        take(session, own);
+    return status;
 }

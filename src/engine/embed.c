@@ -2,6 +2,7 @@
  * see it in pieces), whose final hidden states become a vector each. A call has a cache and an
  * arena of its own, so that threads share the model only. */
 #include <weft/embed.h>
+#include "engine/adapter.h"
 #include "engine/impl.h"
 #include "base/alloc.h"
 #include "base/detail.h"
@@ -25,6 +26,7 @@ typedef struct embedding {
     size_t n_rows, n_positions, n_group;
     weft_cache *cache;
     weft_scope *scope;
+    weft_adapters *adapters; /* NULL: none */
     int32_t ids[MOST_TEXTS]; /* sequences, the first n_group */
     int32_t *tokens;         /* [n_rows] */
     int32_t *sequences;      /* [n_rows] */
@@ -164,6 +166,11 @@ static weft_status take_memory(embedding *e) {
     weft_status st = weft_cache_create(engine, e->model->network, &cache, &e->cache);
     if (!st)
         st = weft_scope_create(engine, WEFT_SCOPE_ARENA, &e->scope);
+    if (!st)
+        st = weft_adapters_create(e->model, "weft_embed", e->o.adapters, e->o.n_adapters,
+                                  &e->adapters);
+    if (!st)
+        weft_scope_set_tap(e->scope, weft_adapters_tap(e->adapters));
     for (size_t t = 0; !st && t < e->n_group; t++)
         st = weft_cache_sequence_create(e->cache, &e->ids[t]);
     if (st)
@@ -187,6 +194,7 @@ static void give_memory(embedding *e) {
     weft_dealloc(a, e->hidden, weft_size_of(e->n_rows * e->n_embd, sizeof *e->hidden));
     weft_dealloc(a, e->sum, e->n_embd * sizeof *e->sum);
     weft_scope_release(&e->scope);
+    weft_adapters_free(&e->adapters);
     weft_cache_release(&e->cache);
 }
 

@@ -48,6 +48,9 @@ typedef enum weft_key {
     WEFT_KEY_LOGIT_SCALE,
     WEFT_KEY_ACTIVATION,
     WEFT_KEY_PARALLEL, /* residual: attention and feed-forward read the same stream */
+    WEFT_KEY_CLIP_QKV, /* bound of q, k and v as projected */
+    WEFT_KEY_Q_GROWTH, /* how queries grow with positions: see q_growth */
+    WEFT_KEY_ALIBI,    /* GGUF: the largest exponent, 0: none */
     WEFT_KEY_TIED,
     WEFT_KEY_ATTN_BIAS,
     WEFT_KEY_MLP_BIAS,
@@ -60,6 +63,7 @@ typedef enum weft_key {
     WEFT_KEY_N_DENSE_LEAD,  /* so many first layers are dense */
     WEFT_KEY_MIXTURE_STEP,  /* every n-th layer is a mixture */
     WEFT_KEY_DENSE_LAYERS,  /* an array of the layers that are dense */
+    WEFT_KEY_NETWORK_TYPES, /* an array of "dense", "sparse" */
     WEFT_KEY_ROUTER_SCORES, /* "softmax", "sigmoid"; GGUF: a number */
     WEFT_KEY_ROUTER_NORMALISE,
     WEFT_KEY_ROUTER_SCALE,
@@ -193,7 +197,7 @@ typedef struct weft_tensor_rule {
 #define WEFT_GLOBAL(f) offsetof(weft_globals, f)
 #define WEFT_LAYER(f) offsetof(weft_layer, f)
 
-#define WEFT_ARCH_NAMES 4
+#define WEFT_ARCH_NAMES 6
 
 struct weft_config;
 
@@ -220,15 +224,18 @@ typedef struct weft_arch {
                                            else the heads come group by group */
     bool parallel;                      /* the default of WEFT_KEY_PARALLEL */
     bool bidirectional;                 /* an encoder: every token sees all of its text */
-    bool recurrent_only; /* neither attention nor feed-forward: a layer is its mixer */
-    bool layers_differ;  /* arrays of a number a layer may hold several: `read` sorts them */
-    bool v_normed;       /* values are divided by their root mean square */
-    bool attn_gated;     /* q has a gate beside each head, whose sigmoid weighs the output */
+    bool recurrent_only;     /* neither attention nor feed-forward: a layer is its mixer */
+    bool layers_differ;      /* arrays of a number a layer may hold several: `read` sorts them */
+    bool v_normed;           /* values are divided by their root mean square */
+    bool norm_after_turning; /* norms of q and k come after rope */
+    bool unweighted_norms;   /* before both halves and the output */
+    bool attn_gated;         /* q has a gate beside each head, whose sigmoid weighs the output */
     weft_activation activation;
 
     bool tied_default;        /* config.json without tie_word_embeddings */
     bool scale_embedding;     /* by sqrt(n_embd) */
     bool logit_scale_divides; /* logits are divided by WEFT_KEY_LOGIT_SCALE */
+    double norm_eps_default;  /* config.json without an epsilon; 0: it is required */
     int32_t context_default;  /* config.json without a context; 0: it is required */
     int32_t ff_factor;        /* a file without n_ff: n_embd times this; 0: n_ff is required */
 
@@ -237,6 +244,7 @@ typedef struct weft_arch {
     int32_t scale_by_width_layers; /* GGUF: models of this many layers scale q·k by
                                       1 / sqrt(n_embd / n_head); 0: none */
 
+    int32_t alibi;                           /* ALiBi's exponent, where the file does not say */
     bool no_rope;                            /* positions are learned, or none */
     bool rope_interleaved[WEFT_SPELL_COUNT]; /* pairs 2i, 2i + 1; else i, i + n_rot / 2 */
     bool rope_local_only;                    /* layers that see everything do not turn */

@@ -160,6 +160,12 @@ static bool real_of(const keys *k, weft_key key, double *out, double *usual) {
         *out = (double)h->logit_scale;
         *out = k->arch->logit_scale_divides ? 1 / *out : *out;
         return *usual = 1, true;
+    case WEFT_KEY_CLIP_QKV:
+        return *out = (double)h->clip_qkv, true;
+    case WEFT_KEY_Q_GROWTH:
+        return *out = (double)h->q_growth, true;
+    case WEFT_KEY_ALIBI:
+        return *out = h->alibi, *usual = k->arch->alibi ? -1 : 0, true;
     case WEFT_KEY_ROUTER_SCALE:
         return *out = h->n_expert > 0 ? (double)h->router.scale : 1, *usual = 1, true;
     default:
@@ -335,7 +341,10 @@ static weft_status compare(const keys *k, const weft_hparams *b) {
         !near((double)a->logit_scale, (double)b->logit_scale) ||
         !near((double)a->attn_scale, (double)b->attn_scale) ||
         !near((double)a->attn_softcap, (double)b->attn_softcap) ||
-        !near((double)a->final_softcap, (double)b->final_softcap) || a->parallel != b->parallel)
+        !near((double)a->final_softcap, (double)b->final_softcap) || a->parallel != b->parallel ||
+        !near((double)a->clip_qkv, (double)b->clip_qkv) || a->alibi != b->alibi ||
+        !near((double)a->alibi_scale, (double)b->alibi_scale) ||
+        !near((double)a->q_growth, (double)b->q_growth))
         return differs(k, "scales");
     if (!same_rope(&a->rope, &b->rope) || (a->window && !same_rope(&a->rope_local, &b->rope_local)))
         return differs(k, "rope");

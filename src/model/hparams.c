@@ -104,7 +104,7 @@ static weft_status read_activation(const weft_config *c, weft_hparams *h) {
     } table[] = {{"silu", WEFT_ACT_SILU},          {"swish", WEFT_ACT_SILU},
                  {"swiglu", WEFT_ACT_SILU},        {"gelu", WEFT_ACT_GELU_ERF},
                  {"gelu_new", WEFT_ACT_GELU_TANH}, {"gelu_pytorch_tanh", WEFT_ACT_GELU_TANH},
-                 {"relu", WEFT_ACT_RELU}};
+                 {"relu", WEFT_ACT_RELU},          {"relu2", WEFT_ACT_RELU_SQUARED}};
     const char *text;
     weft_status st = weft_config_string(c, WEFT_KEY_ACTIVATION, &text);
     h->activation = c->arch->activation;
@@ -147,16 +147,23 @@ static weft_status read_scales(const weft_config *c, weft_hparams *h) {
 
 static weft_status read_numbers(const weft_config *c, weft_hparams *h) {
     weft_status st;
-    double eps = 0, attn_cap = 0, final_cap = 0;
+    double eps = 0, attn_cap = 0, final_cap = 0, clip = 0;
     h->norm = c->arch->norm;
     h->parallel = c->arch->parallel;
     weft_key key = h->norm == WEFT_NORM_LAYER ? WEFT_KEY_LAYER_NORM_EPS : WEFT_KEY_NORM_EPS;
-    if ((st = weft_config_f64(c, key, true, 1e-30, 1, &eps)) ||
+    if (c->spelling == WEFT_SPELL_HF)
+        eps = c->arch->norm_eps_default;
+    if ((st = weft_config_f64(c, key, eps == 0, 1e-30, 1, &eps)) ||
         (st = weft_config_f64(c, WEFT_KEY_ATTN_SOFTCAP, false, 0, 1e6, &attn_cap)) ||
         (st = weft_config_f64(c, WEFT_KEY_FINAL_SOFTCAP, false, 0, 1e6, &final_cap)) ||
         (st = weft_config_bool(c, WEFT_KEY_PARALLEL, &h->parallel)) || (st = read_scales(c, h)))
         return st;
     h->norm_eps = (float)eps;
+    if ((st = weft_config_f64(c, WEFT_KEY_CLIP_QKV, false, 0, 1e6, &clip)))
+        return st;
+    h->clip_qkv = (float)clip;
+    h->alibi = c->arch->alibi;
+    h->alibi_scale = 1;
     h->attn_softcap = (float)attn_cap;
     h->final_softcap = (float)final_cap;
     return read_activation(c, h);

@@ -65,16 +65,22 @@ typedef struct weft_hparams {
     float logit_scale;                 /* 1: none */
     float attn_scale;                  /* of q·k */
     float attn_softcap, final_softcap; /* 0: none */
-    int32_t window;                    /* of local layers, an encoder's to either side; 0: none */
-    int32_t window_pattern;            /* every n-th layer is global; 0: see first_window_layer */
-    int32_t first_window_layer;        /* layers from here on are local; n_layer: none */
-    bool tied;                         /* HF only: the output is the embedding */
-    bool attn_bias, mlp_bias;          /* HF only: the config promises them, */
-    bool head_norms;                   /* and norms of q and k */
-    weft_rope_rule rope;               /* of global layers; n_rot 0: none */
-    weft_rope_rule rope_local;         /* of window layers */
-    int32_t rope_interval;             /* every n-th layer does not turn; 0: all do */
-    int32_t n_expert, n_expert_used;   /* 0: no mixture */
+    float clip_qkv;                    /* 0: none */
+    int32_t alibi;                     /* as weft_attn_params has it */
+    float alibi_scale;
+    float q_growth; /* q is weighed by 1 + this · ln(1 + ⌊position / q_growth_step⌋) */
+    double q_growth_step;
+    int32_t window;                  /* of local layers, an encoder's to either side; 0: none */
+    int32_t window_pattern;          /* every n-th layer is global; 0: see first_window_layer */
+    int32_t first_window_layer;      /* layers from here on are local; n_layer: none */
+    bool tied;                       /* HF only: the output is the embedding */
+    bool attn_bias, mlp_bias;        /* HF only: the config promises them, */
+    bool head_norms;                 /* and norms of q and k */
+    weft_rope_rule rope;             /* of global layers; n_rot 0: none */
+    weft_rope_rule rope_local;       /* of window layers */
+    bool rope_everywhere;            /* where the description has it in window layers only */
+    int32_t rope_interval;           /* every n-th layer does not turn; 0: all do */
+    int32_t n_expert, n_expert_used; /* 0: no mixture */
     int32_t n_ff_expert, n_ff_shared;
     int32_t n_dense_lead, mixture_step; /* which layers are mixtures */
     weft_router router;

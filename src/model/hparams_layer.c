@@ -94,6 +94,26 @@ static bool listed(const weft_config *c, weft_key key, int32_t i) {
     return false;
 }
 
+/* By "dense" and "sparse" of config.json, where it has them; a list that names anything else, or
+ * too few, is refused. */
+static weft_status read_network_type(const weft_config *c, int32_t i, bool *sparse) {
+    char name[WEFT_CONFIG_NAME];
+    size_t index;
+    weft_value v;
+    if (!weft_config_name(c, WEFT_KEY_NETWORK_TYPES, name) ||
+        !weft_metadata_index(c->metadata, name, &index) ||
+        !weft_metadata_find(c->metadata, name, &v) || v.type != WEFT_VALUE_ARRAY)
+        return WEFT_OK;
+    if (!weft_metadata_item(c->metadata, index, (size_t)i, &v) || v.type != WEFT_VALUE_STRING)
+        return weft_config_fail(c, WEFT_E_FORMAT, name, "has no name for layer %d", i);
+    *sparse = v.as.s.n_bytes == 6 && !memcmp(v.as.s.text, "sparse", 6);
+    if (*sparse || (v.as.s.n_bytes == 5 && !memcmp(v.as.s.text, "dense", 5)))
+        return WEFT_OK;
+    return weft_config_fail(c, WEFT_E_UNSUPPORTED, name,
+                            "the type \"%.*s\" of layer %d is not known",
+                            v.as.s.n_bytes > 64 ? 64 : (int)v.as.s.n_bytes, v.as.s.text, i);
+}
+
 /* Sizes by the layer's kind and by whether it has keys and values of its own. */
 static void take_sizes(const weft_hparams *h, int32_t i, weft_layer *out) {
     bool local = out->kind == WEFT_LAYER_LOCAL, shares = i >= h->n_layer - h->n_sharing;
@@ -126,11 +146,13 @@ weft_status weft_hparams_layer(const weft_metadata *metadata, const weft_arch *a
     int64_t rope = h->rope_interval == 0 || (i + 1) % h->rope_interval != 0;
     if ((st = weft_number_of_layer(&c, WEFT_KEY_ROPE_LAYERS, i, &rope)))
         return st;
-    out->has_rope =
-        rope != 0 && h->rope.n_rot > 0 && (out->kind == WEFT_LAYER_LOCAL || !arch->rope_local_only);
+    bool may_turn = out->kind == WEFT_LAYER_LOCAL || !arch->rope_local_only || h->rope_everywhere;
+    out->has_rope = rope != 0 && h->rope.n_rot > 0 && may_turn;
     take_sizes(h, i, out);
     out->is_mixture = h->n_expert > 0 && i >= h->n_dense_lead && (i + 1) % h->mixture_step == 0 &&
                       !listed(&c, WEFT_KEY_DENSE_LAYERS, i);
+    if (h->n_expert > 0 && (st = read_network_type(&c, i, &out->is_mixture)))
+        return st;
     if (!out->is_mixture && h->n_ff == 0 && !arch->recurrent_only) {
         weft_config_name(&c, WEFT_KEY_N_FF, name);
         return weft_config_fail(&c, WEFT_E_FORMAT, name, "is missing, but layer %d is dense", i);

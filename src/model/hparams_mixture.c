@@ -74,6 +74,16 @@ static weft_status read_router(const weft_config *c, weft_hparams *h) {
     return WEFT_OK;
 }
 
+/* A number, or a list of one a layer. */
+static weft_status read_shared(const weft_config *c, const weft_hparams *h, int32_t *out) {
+    char name[WEFT_CONFIG_NAME];
+    weft_value v;
+    bool list = weft_config_name(c, WEFT_KEY_N_SHARED, name) &&
+                weft_metadata_find(c->metadata, name, &v) && v.type == WEFT_VALUE_ARRAY;
+    return list ? weft_config_layers_i32(c, WEFT_KEY_N_SHARED, false, MAX_EXPERTS, h->n_layer, out)
+                : weft_config_i32(c, WEFT_KEY_N_SHARED, false, 0, MAX_EXPERTS, out);
+}
+
 weft_status weft_hparams_read_mixture(const weft_config *c, weft_hparams *h) {
     weft_status st;
     char name[WEFT_CONFIG_NAME];
@@ -90,10 +100,11 @@ weft_status weft_hparams_read_mixture(const weft_config *c, weft_hparams *h) {
                                 c->arch->name);
     }
     h->n_ff_expert = h->n_ff;
-    if ((st =
-             weft_config_i32(c, WEFT_KEY_N_EXPERT_USED, true, 1, h->n_expert, &h->n_expert_used)) ||
-        (st = weft_config_i32(c, WEFT_KEY_N_FF_EXPERT, false, 1, MAX_WIDTH, &h->n_ff_expert)) ||
-        (st = weft_config_i32(c, WEFT_KEY_N_SHARED, false, 0, MAX_EXPERTS, &n_shared)))
+    if ((st = weft_config_layers_i32(c, WEFT_KEY_N_EXPERT_USED, true, h->n_expert, h->n_layer,
+                                     &h->n_expert_used)) ||
+        (st = weft_config_layers_i32(c, WEFT_KEY_N_FF_EXPERT, false, MAX_WIDTH, h->n_layer,
+                                     &h->n_ff_expert)) ||
+        (st = read_shared(c, h, &n_shared)))
         return st;
     if (n_shared > MAX_WIDTH / h->n_ff_expert)
         return weft_fail(WEFT_E_FORMAT, "%d shared experts of %d are too many", n_shared,

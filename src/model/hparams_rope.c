@@ -158,6 +158,17 @@ static void scaling_gguf(reader *r, const weft_hparams *h, weft_rope_rule *rope)
     }
 }
 
+/* "dynamic" with an alpha: a base that is the same for texts of every length. False without one:
+ * frequencies would depend on the length. */
+static bool stretch_base(reader *r, weft_rope_rule *rope) {
+    double alpha = 1;
+    if (!number(r, "alpha", 1, 1e9, &alpha))
+        return false;
+    if (rope->n_rot > 2)
+        rope->base *= weft_exact_exp(weft_exact_log(alpha) * rope->n_rot / (rope->n_rot - 2));
+    return true;
+}
+
 static void scaling_hf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
     const char *type = "default";
     if (!text(r, "rope_type", &type))
@@ -189,7 +200,7 @@ static void scaling_hf(reader *r, const weft_hparams *h, weft_rope_rule *rope) {
     } else if (!strcmp(type, "longrope") || !strcmp(type, "su")) {
         rope->scaling = WEFT_ROPE_LONG;
         longrope_hf(r, h, rope);
-    } else {
+    } else if ((strcmp(type, "dynamic") != 0 || !stretch_base(r, rope)) && !r->status) {
         r->status = weft_fail(WEFT_E_UNSUPPORTED,
                               "config.json: %srope_type: the rope type \"%.64s\" is not supported",
                               r->prefix, type);
@@ -268,6 +279,8 @@ static weft_status read_width(const weft_config *c, const weft_hparams *h, int32
         if ((st = weft_config_f64(c, key, false, 1e-6, 1, &share)))
             return st;
         *n_rot = (int32_t)(h->head_dim * share);
+        if ((st = weft_config_i32(c, WEFT_KEY_N_ROT, false, 1, h->head_dim, n_rot)))
+            return st;
     } else if ((st = weft_config_i32(c, key, false, 1, h->head_dim, n_rot))) {
         return st;
     }
@@ -297,8 +310,14 @@ weft_status weft_hparams_read_rope(const weft_config *c, weft_hparams *h) {
     else
         snprintf(prefix, sizeof prefix, "%s", scaling_prefix(c, c->arch));
     *local = *global;
-    if ((st = read_scaling(c, h, prefix, global)))
+    double growth = 0;
+    if ((st = read_scaling(c, h, prefix, global)) ||
+        (st = weft_config_f64(c, WEFT_KEY_Q_GROWTH, false, 0, 1e3, &growth)))
         return st;
+    h->q_growth = (float)growth;
+    h->q_growth_step = global->n_original;
+    if (growth > 0 && global->n_original < 1)
+        return weft_fail(WEFT_E_FORMAT, "queries grow, but the original context is not stated");
     h->rope_interval = c->arch->rope_interval;
     if ((st = weft_config_i32(c, WEFT_KEY_ROPE_INTERVAL, false, 0, INT32_MAX, &h->rope_interval)))
         return st;

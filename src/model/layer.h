@@ -29,23 +29,27 @@ typedef struct weft_layer {
     bool v_is_k;       /* of folders: it has no projection of values */
     int32_t n_ff;
 
-    weft_tensor *attn_norm;      /* [n_embd] */
-    weft_tensor *attn_norm_bias; /* [n_embd] */
-    weft_tensor *attn_q;         /* [n_head * head_dim, n_embd] */
-    weft_tensor *attn_k;         /* [n_head_kv * head_dim, n_embd] */
-    weft_tensor *attn_v;         /* [n_head_kv * head_dim, n_embd]; NULL: values are the keys */
-    weft_tensor *attn_q_bias;    /* [n_head * head_dim] */
-    weft_tensor *attn_k_bias;    /* [n_head_kv * head_dim] */
-    weft_tensor *attn_v_bias;    /* [n_head_kv * head_dim] */
-    weft_tensor *attn_q_norm;    /* [head_dim]; or of all heads together [n_head * head_dim]; or a
-                                    weight for each head [n_head, head_dim] */
-    weft_tensor *attn_k_norm;    /* [head_dim], [n_head_kv * head_dim] or [n_head_kv, head_dim] */
-    weft_tensor *attn_sinks;     /* [n_head]: scores of a position that every row sees, without a
-                                    value */
-    weft_tensor *attn_out;       /* [n_embd, n_head * head_dim] */
-    weft_tensor *attn_out_bias;  /* [n_embd] */
-    weft_tensor *attn_post_norm; /* [n_embd], before the residual is added */
-    weft_tensor *attn_out_norm;  /* [n_embd], after it (post-norm, Vaswani et al. 2017) */
+    weft_tensor *attn_norm;        /* [n_embd] */
+    weft_tensor *attn_norm_bias;   /* [n_embd] */
+    weft_tensor *attn_q;           /* [n_head * head_dim, n_embd] */
+    weft_tensor *attn_k;           /* [n_head_kv * head_dim, n_embd] */
+    weft_tensor *attn_v;           /* [n_head_kv * head_dim, n_embd]; NULL: values are the keys */
+    weft_tensor *attn_q_bias;      /* [n_head * head_dim] */
+    weft_tensor *attn_k_bias;      /* [n_head_kv * head_dim] */
+    weft_tensor *attn_v_bias;      /* [n_head_kv * head_dim] */
+    weft_tensor *attn_q_norm;      /* [head_dim]; or of all heads together [n_head * head_dim]; or a
+                                      weight for each head [n_head, head_dim] */
+    weft_tensor *attn_k_norm;      /* [head_dim], [n_head_kv * head_dim] or [n_head_kv, head_dim] */
+    weft_tensor *attn_q_norm_bias; /* [head_dim] */
+    weft_tensor *attn_k_norm_bias; /* [head_dim] */
+    weft_tensor *attn_gate;  /* [n_head * head_dim, n_embd], or [n_head, n_embd]: its sigmoid weighs
+                                what attention gives */
+    weft_tensor *attn_sinks; /* [n_head]: scores of a position that every row sees, without a
+                                value */
+    weft_tensor *attn_out;   /* [n_embd, n_head * head_dim] */
+    weft_tensor *attn_out_bias;      /* [n_embd] */
+    weft_tensor *attn_post_norm;     /* [n_embd], before the residual is added */
+    weft_tensor *attn_out_norm;      /* [n_embd], after it (post-norm, Vaswani et al. 2017) */
     weft_tensor *attn_out_norm_bias; /* [n_embd] */
 
     /* Latent attention: of n_head matrices each. */

@@ -21,6 +21,7 @@ typedef struct weft_pass {
     weft_tensor *row_ids;     /* [T] i32: 0, 1, … into the rope rows */
     weft_tensor *cosines[WEFT_ROPES]; /* [T, n_rot / 2] f32 */
     weft_tensor *sines[WEFT_ROPES];
+    weft_tensor *q_weights;    /* [T, 1, 1] f32: of each row's queries; NULL: 1 */
     weft_tensor *layer_inputs; /* [T, n_layer, n_embd_layer] f32, or NULL */
     weft_tensor *wanted;       /* [n_wanted] i32; NULL: no row's output is wanted */
     int32_t *wanted_ids;       /* the same */

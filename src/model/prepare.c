@@ -134,8 +134,33 @@ static weft_status add_bytes(weft_binding *b, const weft_tensor_rule *rule, int3
     return WEFT_OK;
 }
 
+/* Norms that have no weights: a vector of ones serves them all. */
+static weft_status make_plain_norms(weft_binding *b) {
+    static const char made[] = "norm(ones)";
+    weft_network *n = b->network;
+    int64_t dims[1] = {n->h.n_embd};
+    weft_tensor *ones = weft_weights_find(b->weights, made);
+    if (!ones) {
+        weft_status st = weft_tensor_create_heap(&b->engine->allocator, WEFT_F32,
+                                                 WEFT_LAYOUT_STRIDED, 1, dims, true, &ones);
+        if (st)
+            return st;
+        float *x = weft_tensor_data(ones);
+        for (int64_t i = 0; i < dims[0]; i++)
+            x[i] = 1;
+        if ((st = weft_weights_take(b->weights, made, ones)))
+            return st;
+    }
+    n->globals.output_norm = ones;
+    for (int32_t i = 0; i < n->h.n_layer; i++)
+        n->layers[i].attn_norm = n->layers[i].ffn_norm = ones;
+    return WEFT_OK;
+}
+
 weft_status weft_network_prepare(weft_binding *b) {
     b->total_bytes = b->done_bytes = 0;
     weft_status st = weft_rules_visit(b, add_bytes);
-    return st ? st : weft_rules_visit(b, prepare_rule);
+    if (!st)
+        st = weft_rules_visit(b, prepare_rule);
+    return st || !b->network->arch->unweighted_norms ? st : make_plain_norms(b);
 }

@@ -1,8 +1,10 @@
 /* A step: checks, reserving in the cache, the rows' places and rope, then the layers (forward.c),
  * and commit or rollback. */
+#include <math.h>
 #include <string.h>
 #include "base/detail.h"
 #include "base/floats.h"
+#include "model/exact.h"
 #include "model/pass.h"
 #include "model/unpacked.h"
 #include "tensor/impl.h"
@@ -75,6 +77,23 @@ static bool see_whole_texts(weft_pass *p, weft_scope *scope) {
     return true;
 }
 
+/* Queries of later positions are weighed more, in steps (Nakanishi 2025). */
+static bool weigh_queries(weft_pass *p, weft_scope *scope) {
+    const weft_hparams *h = &p->n->h;
+    size_t n = p->step->n;
+    int64_t dims[3] = {(int64_t)n, 1, 1};
+    if (h->q_growth == 0)
+        return true;
+    float *weights = weft_scope_scratch(scope, "forward", n * sizeof *weights);
+    for (size_t i = 0; i < n && weights; i++) {
+        double steps = floor(p->rows[i].position / h->q_growth_step);
+        weights[i] = (float)(1 + (double)h->q_growth * weft_exact_log(1 + steps));
+    }
+    if (weights)
+        p->q_weights = weft_from_data(scope, WEFT_F32, 3, dims, weights, n * sizeof *weights);
+    return p->q_weights != NULL;
+}
+
 /* Places and rope rows of the step's rows, in the caller's arena. */
 static weft_status prepare(weft_pass *p, weft_scope *scope) {
     const weft_network *n = p->n;
@@ -93,6 +112,8 @@ static weft_status prepare(weft_pass *p, weft_scope *scope) {
             first ? weft_cache_length(p->cache, sequence) : p->rows[i - 1].position + 1;
         ids[i] = p->rows[i].position + n->h.first_position;
     }
+    if (!weigh_queries(p, scope))
+        return failed(scope);
     if (n->arch->bidirectional && !see_whole_texts(p, scope))
         return failed(scope);
     if (weft_cache_has_states(p->cache) && !find_runs(p, scope))

@@ -260,6 +260,28 @@ static bool run(weft_scope *s, attn_job *j) {
     return true;
 }
 
+/* ALiBi's slopes: a geometric row of the largest power of two heads, then every other one of the
+ * row that has twice as many. Square roots of powers of two are the same everywhere. */
+static bool find_slopes(weft_scope *s, attn_job *j) {
+    size_t most = 1;
+    if (j->params.alibi == 0)
+        return true;
+    if ((j->slopes = take_scratch(s, j->n_head, sizeof *j->slopes)) == NULL)
+        return false;
+    while (2 * most <= j->n_head)
+        most *= 2;
+    double step = ldexp(1, -j->params.alibi);
+    for (size_t n = most; n > 1; n /= 2)
+        step = sqrt(step);
+    double half = sqrt(step), slope = 1, odd = half;
+    for (size_t h = 0; h < j->n_head; h++) {
+        slope = h < most ? slope * step : odd;
+        odd *= h < most ? 1 : step;
+        j->slopes[h] = (float)slope * j->params.alibi_scale;
+    }
+    return true;
+}
+
 /* Of a value head. */
 static int64_t width_of(const weft_tensor *v, const weft_attn_params *params) {
     return params->dim_v > 0 ? params->dim_v : v->dims[2];
@@ -280,9 +302,9 @@ static bool check_tensors(weft_scope *s, const weft_tensor *q, const weft_tensor
                         weft_dtype_name(type), i > 0 ? WEFT_CACHE_TYPES : "f32");
         return false;
     }
-    if (params->block_size < 1 || params->window < 0) {
-        weft_scope_fail(s, WEFT_E_ARGUMENT, "attention", "block_size %d, window %d",
-                        params->block_size, params->window);
+    if (params->block_size < 1 || params->window < 0 || params->alibi < 0 || params->alibi > 64) {
+        weft_scope_fail(s, WEFT_E_ARGUMENT, "attention", "block_size %d, window %d, alibi %d",
+                        params->block_size, params->window, params->alibi);
         return false;
     }
     bool fits = q->rank == 3 && k->rank == 3 && v->rank == 3 && k->dims[0] == v->dims[0] &&
@@ -413,7 +435,7 @@ weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_
     j.y = weft_tensor_data(y);
     bool done = true;
     if (weft_tensor_numel(y) > 0)
-        done = take_queries(s, &j, q) && run(s, &j);
+        done = take_queries(s, &j, q) && find_slopes(s, &j) && run(s, &j);
     weft_op_end(&op);
     return done ? y : NULL;
 }

@@ -78,6 +78,12 @@ static const unsigned char *row_of(const attn_job *j, const attn_tile *t, int32_
     return value ? j->v + (at * j->n_kv + kv) * j->v_head : j->k + (at * j->n_kv + kv) * j->k_head;
 }
 
+/* Scaled scores of keys that lie `distance` and more positions from the query, with ALiBi. */
+static void lean(float *s, size_t n, float scale, float slope, int64_t distance) {
+    for (size_t i = 0; i < n; i++)
+        s[i] = s[i] * scale + slope * (float)(distance + (int64_t)i);
+}
+
 void weft_attn_score_block(const attn_job *j, const attn_tile *t, int32_t block, size_t kv,
                            attn_work *w, size_t *first, size_t *end) {
     size_t n = 0; /* positions of the block, up to the last that is seen */
@@ -112,9 +118,16 @@ void weft_attn_score_block(const attn_job *j, const attn_tile *t, int32_t block,
     }
     for (size_t r = *first; r < *end; r++) {
         attn_part p = weft_attn_part_of(j, t->row + r, block);
-        for (size_t i = r * j->group; i < (r + 1) * j->group && p.n > 0; i++)
-            k->attn_softmax(w->scores + i * j->ld + p.low, p.n, j->params.scale, j->params.softcap,
-                            &w->block_most[i], &w->block_sum[i]);
+        for (size_t i = r * j->group; i < (r + 1) * j->group && p.n > 0; i++) {
+            float *s = w->scores + i * j->ld + p.low, scale = j->params.scale;
+            if (j->slopes) {
+                int64_t at = (int64_t)block * j->params.block_size + (int64_t)p.low;
+                lean(s, p.n, scale, j->slopes[kv * j->group + i - r * j->group],
+                     at - j->rows[t->row + r].position);
+                scale = 1;
+            }
+            k->attn_softmax(s, p.n, scale, j->params.softcap, &w->block_most[i], &w->block_sum[i]);
+        }
     }
     if (!j->few && !w->alike)
         k->attn_rows(j->v_type, row_of(j, t, block, kv, 1), j->n_kv * j->v_head, j->dim_v, n,

@@ -26,6 +26,7 @@ typedef struct attn_job {
     const unsigned char *k, *v; /* [capacity, n_kv, dim], [capacity, n_kv, dim_v] */
     const float *sinks;         /* [n_head] at sinks_step; NULL: none */
     int64_t sinks_step;
+    float *slopes; /* [n_head] of ALiBi; NULL: none */
     weft_dtype k_type, v_type;
     size_t k_head, v_head;                          /* bytes of one head's row */
     size_t n_rows, n_head, n_kv, group, dim, dim_v; /* group: query heads a KV head */

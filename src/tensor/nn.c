@@ -27,6 +27,10 @@ static void act_run(const weft_kernels *k, weft_activation act, const float *x, 
         for (size_t i = 0; i < n; i++)
             y[i] = x[i] < 0 ? 0 : x[i];
         break;
+    case WEFT_ACT_RELU_SQUARED:
+        for (size_t i = 0; i < n; i++)
+            y[i] = x[i] < 0 ? 0 : x[i] * x[i];
+        break;
     case WEFT_ACT_SIGMOID:
         k->sigmoid(x, n, y);
         break;

@@ -10,6 +10,7 @@ typedef enum weft_activation {
     WEFT_ACT_GELU_TANH,
     WEFT_ACT_GELU_ERF,
     WEFT_ACT_RELU,
+    WEFT_ACT_RELU_SQUARED, /* So et al. 2021 */
     WEFT_ACT_SIGMOID,
     WEFT_ACT_SWIGLU_CLAMPED /* of a gate g <= 7 and -7 <= u <= 7: g sigmoid(1.702 g) (u + 1) */
 } weft_activation;
@@ -49,6 +50,10 @@ typedef struct weft_attn_params {
                               do not fall along a sequence. NULL: by the window */
     int32_t block_size;    /* positions a block: also the chunk by which sums are formed */
     int32_t dim_v;         /* of a value head: the first columns of v's rows; 0: all of them */
+    int32_t alibi;         /* 0: none, as a rule 8: the score of key j for query i
+                              has slope * (j - i) more; slopes are 2^(-alibi (h + 1) / n_head)
+                              (Press et al. 2022) */
+    float alibi_scale;     /* of the slopes */
     weft_tensor *sinks;    /* [n_head] f32, NULL: none: the score of one more position, which has no
                               value (Xiao et al. 2023) */
 } weft_attn_params;

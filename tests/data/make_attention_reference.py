@@ -76,15 +76,72 @@ MODELS = {
                                          num_experts=6, num_experts_per_tok=3)),
     "llama-linear": ("Llama", dict(attention_bias=True, mlp_bias=True,
                                    **rope(rope_type="linear", factor=4.0))),
+    "exaone4": ("Exaone4", dict(num_hidden_layers=4, head_dim=8, sliding_window=16,
+                                sliding_window_pattern=4)),
+    "exaone-moe": ("ExaoneMoe", dict(num_hidden_layers=4, head_dim=8, sliding_window=16,
+                                     sliding_window_pattern=4, moe_intermediate_size=16,
+                                     num_shared_experts=1, first_k_dense_replace=1, **EXPERTS)),
+    "hunyuan-dense": ("HunYuanDenseV1", dict(
+        head_dim=8, max_position_embeddings=32768,
+        **rope(rope_type="dynamic", alpha=1000.0, factor=1.0))),
+    "hunyuan-moe": ("HunYuanMoEV1", dict(head_dim=8, intermediate_size=16, num_experts=4,
+                                         moe_topk=[2, 2], moe_intermediate_size=[16, 16],
+                                         num_shared_expert=[1, 1])),
+    "ernie4.5-moe": ("Ernie4_5_Moe", dict(num_hidden_layers=3, head_dim=8, moe_num_experts=4,
+                                          moe_k=2, moe_intermediate_size=16,
+                                          moe_num_shared_experts=2, moe_layer_start_index=1,
+                                          tie_word_embeddings=True)),
+    "minimax-m2": ("MiniMaxM2", dict(intermediate_size=16, head_dim=8, num_local_experts=4,
+                                     num_experts_per_tok=2, rotary_dim=4, scoring_func="sigmoid",
+                                     **rope(partial_rotary_factor=0.5))),
+    "seed-oss": ("SeedOss", dict(head_dim=8, attention_bias=True, attention_out_bias=False)),
+    "dots1": ("Dots1", dict(num_hidden_layers=3, head_dim=8, moe_intermediate_size=16,
+                            n_routed_experts=4, num_experts_per_tok=2, n_shared_experts=2,
+                            first_k_dense_replace=1, norm_topk_prob=True,
+                            routed_scaling_factor=1.5, sliding_window=None)),
+    "nemotron": ("Nemotron", dict(head_dim=8, **rope(partial_rotary_factor=0.5))),
+    "arcee": ("Arcee", dict(head_dim=8)),
+    "olmo": ("Olmo", dict(clip_qkv=1.5)),
+    "glm4-moe-lite": ("Glm4MoeLite", dict(
+        num_hidden_layers=3, num_key_value_heads=4, q_lora_rank=24, kv_lora_rank=32,
+        qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=16, moe_intermediate_size=16,
+        n_routed_experts=4, num_experts_per_tok=2, routed_scaling_factor=1.5)),
+    "hy-v3": ("HYV3", dict(head_dim=8, num_hidden_layers=3, moe_intermediate_size=16,
+                           router_scaling_factor=1.5, **EXPERTS)),
+    "bloom": ("Bloom", dict(n_layer=2, n_head=4)),
+    "bloom-uneven": ("Bloom", dict(n_layer=2, n_head=6, hidden_size=48)),
+    "mpt": ("Mpt", dict(d_model=32, n_heads=4, n_layers=2, expansion_ratio=2, max_seq_len=256,
+                        no_bias=True)),
+    "falcon-alibi": ("Falcon", dict(multi_query=False, parallel_attn=False, bias=True, alibi=True,
+                                    new_decoder_architecture=False)),
+    "phi2-norms": ("Phi", dict(qk_layernorm=True, **rope(partial_rotary_factor=0.5))),
+    "ministral3": ("Ministral3", dict(head_dim=8, sliding_window=None, rope_parameters=dict(
+        rope_type="yarn", rope_theta=10000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0,
+        mscale=1.0, mscale_all_dim=1.0, original_max_position_embeddings=16,
+        llama_4_scaling_beta=0.1))),
+    "mellum": ("Mellum", dict(num_hidden_layers=4, head_dim=8, moe_intermediate_size=16,
+                              sliding_window=16, num_local_experts=4, num_experts_per_tok=2,
+                              layer_types=["sliding_attention"] * 3 + ["full_attention"],
+                              rope_parameters={
+                                  "full_attention": {"rope_type": "default",
+                                                     "rope_theta": 500000.0},
+                                  "sliding_attention": {"rope_type": "default",
+                                                        "rope_theta": 10000.0}})),
+    "afmoe": ("Afmoe", dict(num_hidden_layers=4, head_dim=8, moe_intermediate_size=16,
+                            num_dense_layers=1, num_shared_experts=1, sliding_window=16,
+                            route_scale=1.5, mup_enabled=True, global_attn_every_n_layers=4,
+                            **EXPERTS)),
 }
 
 
-def fill(model, generator):
-    """Weights that make logits spread: unit rows, norms about 1, small biases."""
+def fill(model, generator, norm_steps):
+    """Weights that make logits spread: unit rows, norms about 1 (in steps, so that f16 holds 1 + w
+    where a converter adds the 1), small biases."""
     for name, p in model.named_parameters():
         noise = torch.randn(p.shape, generator=generator)
         if "norm" in name or "ln_" in name:
             noise = 0.1 * noise + (1.0 if name.endswith("weight") else 0.0)
+            noise = (noise * norm_steps).round() / norm_steps
         elif "embed" in name or "word_embeddings" in name:
             pass
         elif p.dim() == 1:
@@ -155,14 +212,16 @@ def put_blocks(folder, blocks):
 
 def make(name, folder):
     family, more = MODELS[name]
-    config = getattr(transformers, family + "Config")(**{**BASE, **more})
     kind = getattr(transformers, family + "ForCausalLM")
+    config = kind.config_class(**{**BASE, **more})
     lengths = (20, 40) if "longrope" in name else (12, 40)
     for seed in range(1, 50):
         generator = torch.Generator().manual_seed(seed)
         torch.manual_seed(seed)
-        model = kind._from_config(config, attn_implementation="eager").float().eval()
-        fill(model, generator)
+        # Falcon's eager attention adds ALiBi twice.
+        way = "sdpa" if "alibi" in name else "eager"
+        model = kind._from_config(config, attn_implementation=way).float().eval()
+        fill(model, generator, 256 if name == "nemotron" else 1 << 20)
         blocks = quantise(model, generator) if "mxfp4" in name else {}
         prompts = [describe(model, torch.randint(5, VOCAB, (n,), generator=generator).tolist())
                    for n in lengths]

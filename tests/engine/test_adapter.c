@@ -142,6 +142,39 @@ static void merged_and_beside_are_the_same(void **state) {
     free(nothing);
 }
 
+/* Vectors of texts through an adapter are those of the model that has it merged. */
+static void embedding_goes_through_adapters(void **state) {
+    world *w = *state;
+    weft_adapter *ad;
+    float plain[N_EMBD], beside[N_EMBD], inside[N_EMBD];
+    weft_embed_text text = {ids, N_IDS};
+    weft_embed_options o = weft_embed_options_default();
+    assert_weft_ok(weft_adapter_open(w->f.model, w->adapter, &ad));
+    weft_adapter_use use = {ad, 0.75f};
+    assert_weft_ok(weft_embed(w->f.model, &text, 1, &o, plain));
+    o.adapters = &use;
+    o.n_adapters = 1;
+    assert_weft_ok(weft_embed(w->f.model, &text, 1, &o, beside));
+
+    weft_lora_file file = {w->adapter, 0.75f};
+    weft_quantize_options q = {.mix = "", .keep_types = true, .loras = &file, .n_loras = 1};
+    weft_model *merged;
+    assert_weft_ok(weft_quantize(w->f.engine, w->model, w->merged, &q, NULL));
+    assert_weft_ok(weft_model_open(w->f.engine, w->merged, NULL, &merged));
+    assert_weft_fails(weft_embed(merged, &text, 1, &o, inside), WEFT_E_ARGUMENT); /* of another */
+    o.n_adapters = 0;
+    assert_weft_ok(weft_embed(merged, &text, 1, &o, inside));
+    double moved = 0, apart = 0;
+    for (int i = 0; i < N_EMBD; i++) {
+        moved = fmax(moved, fabs((double)plain[i] - (double)beside[i]));
+        apart = fmax(apart, fabs((double)inside[i] - (double)beside[i]));
+    }
+    assert_true(moved > 1e-2);
+    assert_true(apart < 1e-5);
+    weft_model_release(&merged);
+    weft_adapter_release(&ad);
+}
+
 static void sessions_keep_their_own(void **state) {
     world *w = *state;
     char path[64];
@@ -266,6 +299,7 @@ static void folders_are_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(merged_and_beside_are_the_same, open_world, close_world),
+        cmocka_unit_test_setup_teardown(embedding_goes_through_adapters, open_world, close_world),
         cmocka_unit_test_setup_teardown(sessions_keep_their_own, open_world, close_world),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_named, open_world, close_world),
         cmocka_unit_test_setup_teardown(folders_are_read, open_world, close_world),

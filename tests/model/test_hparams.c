@@ -242,11 +242,13 @@ static void test_variants_are_refused_by_name(void **state) {
         weft_status status;
         const char *named;
     } cases[] = {
-        {"falcon", false, "alibi", B(1), WEFT_E_UNSUPPORTED, "alibi"},
-        {"phi", false, "qk_layernorm", B(1), WEFT_E_UNSUPPORTED, "qk_layernorm"},
+        {"olmo", false, "rope_scaling.type", S("dynamic"), WEFT_E_UNSUPPORTED, "dynamic"},
+        {"bloom", false, "apply_residual_connection_post_layernorm", B(1), WEFT_E_UNSUPPORTED,
+         "apply_residual_connection_post_layernorm"},
         {"gpt2", false, "scale_attn_by_inverse_layer_idx", B(1), WEFT_E_UNSUPPORTED,
          "scale_attn_by_inverse_layer_idx"},
-        {"olmoe", true, "clip_qkv", F(8), WEFT_E_UNSUPPORTED, "clip_qkv"},
+        {"ernie4_5_moe", false, "moe_layer_end_index", U(0), WEFT_E_UNSUPPORTED,
+         "moe_layer_end_index"},
         {"gpt_oss", true, "swiglu_limit", F(5), WEFT_E_UNSUPPORTED, "swiglu_limit"},
         {"gpt_oss", true, "quantization_config.quant_method", S("awq"), WEFT_E_UNSUPPORTED,
          "quantization_config"},

@@ -1,6 +1,7 @@
-/* DeepSeek V2 and V3 (DeepSeek-AI 2024): latent attention, some dense layers, then mixtures with
- * shared experts and routing by groups. Version 3 scores by sigmoid, with a correction. GGUF files
- * have the heads' matrices apart, those of keys transposed; folders, and older files, one for all.
+/* DeepSeek V2 and V3 (DeepSeek-AI 2024), and what shares their shape, Kimi K2 (Moonshot AI 2025)
+ * and GLM-4.7 Flash (GLM Team 2026): latent attention, some dense layers, then mixtures with shared
+ * experts and routing by groups. Version 3 scores by sigmoid, with a correction. GGUF files have
+ * the heads' matrices apart, those of keys transposed; folders, and older files, one for all.
  */
 #include <string.h>
 #include "base/detail.h"
@@ -66,20 +67,20 @@ static const weft_key_name keys[] = {
     {WEFT_KEY_COUNT, NULL, {NULL}},
 };
 
-/* Version 3's folders may leave the scores' function to its class. */
+/* Folders of what followed version 2 may leave the scores' function to their class. */
 static weft_status read(const weft_config *c, weft_hparams *h) {
     const char *type;
     weft_value v;
     if (c->spelling == WEFT_SPELL_HF && !weft_metadata_string(c->metadata, "model_type", &type) &&
-        !strcmp(type, "deepseek_v3") && !weft_metadata_find(c->metadata, "scoring_func", &v))
+        strcmp(type, "deepseek_v2") != 0 && !weft_metadata_find(c->metadata, "scoring_func", &v))
         h->router.scores = WEFT_SCORES_SIGMOID;
     return weft_read_latent(c, h);
 }
 
 const weft_arch weft_arch_deepseek2 = {
     .name = "deepseek2",
-    .model_types = {"deepseek_v2", "deepseek_v3"},
-    .classes = {"DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM"},
+    .model_types = {"deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite"},
+    .classes = {"DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "Glm4MoeLiteForCausalLM"},
     .keys = keys,
     .globals = globals,
     .n_globals = sizeof globals / sizeof *globals,

@@ -1,6 +1,7 @@
 /* Falcon (Almazrouei et al. 2023), the first models (one K head, one norm for both halves) and
  * those of the newer decoder (groups, a norm each): attention and feed-forward side by side, no
- * biases. Folders hold q, k and v by K head. Models with ALiBi are refused. */
+ * biases. Folders hold q, k and v by K head. Those of RefinedWeb have ALiBi, whose slopes are
+ * scaled as q·k is, and biases. */
 #include "model/arch/list.h"
 #include "model/arch/rules.h"
 #include "model/config.h"
@@ -54,20 +55,24 @@ static const weft_key_name keys[] = {
 
 /* The first models' folders state a number of K heads that they do not have. */
 static weft_status read(const weft_config *c, weft_hparams *h) {
-    bool newer = false, one = true;
+    bool newer = false, one = true, alibi = false;
     weft_status st;
     if (c->spelling == WEFT_SPELL_GGUF)
         return WEFT_OK;
     if (((st = weft_metadata_bool(c->metadata, "new_decoder_architecture", &newer)) &&
          st != WEFT_E_NOT_FOUND) ||
-        ((st = weft_metadata_bool(c->metadata, "multi_query", &one)) && st != WEFT_E_NOT_FOUND))
+        ((st = weft_metadata_bool(c->metadata, "multi_query", &one)) && st != WEFT_E_NOT_FOUND) ||
+        ((st = weft_metadata_bool(c->metadata, "alibi", &alibi)) && st != WEFT_E_NOT_FOUND))
         return st;
+    if (alibi) {
+        h->alibi = 8;
+        h->alibi_scale = h->attn_scale;
+        h->rope.n_rot = 0;
+    }
     if (!newer)
         h->n_head_kv = one ? 1 : h->n_head;
     return WEFT_OK;
 }
-
-static const char *const refused[] = {"alibi", NULL};
 
 const weft_arch weft_arch_falcon = {
     .name = "falcon",
@@ -87,6 +92,5 @@ const weft_arch weft_arch_falcon = {
     .ff_factor = 4,
     .context_default = 2048,
     .rope_base_default = {10000, 10000},
-    .refused = refused,
     .read = read,
 };

@@ -44,6 +44,23 @@
     X(weft_arch_qwen3next)                                                                         \
     X(weft_arch_qwen35)                                                                            \
     X(weft_arch_qwen35moe)                                                                         \
+    X(weft_arch_exaone4)                                                                           \
+    X(weft_arch_exaone_moe)                                                                        \
+    X(weft_arch_dots1)                                                                             \
+    X(weft_arch_hy_v3)                                                                             \
+    X(weft_arch_ernie4_5_moe)                                                                      \
+    X(weft_arch_minimax_m2)                                                                        \
+    X(weft_arch_seed_oss)                                                                          \
+    X(weft_arch_arcee)                                                                             \
+    X(weft_arch_nemotron)                                                                          \
+    X(weft_arch_olmo)                                                                              \
+    X(weft_arch_mellum)                                                                            \
+    X(weft_arch_afmoe)                                                                             \
+    X(weft_arch_hunyuan_dense)                                                                     \
+    X(weft_arch_hunyuan_moe)                                                                       \
+    X(weft_arch_bloom)                                                                             \
+    X(weft_arch_mpt)                                                                               \
+    X(weft_arch_mistral3)                                                                          \
     X(weft_arch_bert)                                                                              \
     X(weft_arch_roberta)                                                                           \
     X(weft_arch_nomic_bert)                                                                        \

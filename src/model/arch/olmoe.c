@@ -1,8 +1,7 @@
 /* OLMoE (Muennighoff et al. 2024): norms over all heads of q and of k together, a mixture in every
- * layer whose weights are not brought to sum 1. Clipped q, k, v are refused. */
+ * layer whose weights are not brought to sum 1. */
 #include "model/arch/list.h"
 #include "model/arch/rules.h"
-#include "model/config.h"
 
 static const weft_tensor_rule globals[] = {WEFT_USUAL_GLOBALS};
 
@@ -11,21 +10,16 @@ static const weft_tensor_rule layer[] = {
     WEFT_USUAL_FFN_NORM,  WEFT_USUAL_MIXTURE,
 };
 
-static weft_status read(const weft_config *c, weft_hparams *h) {
-    const char *name = c->spelling == WEFT_SPELL_HF ? "clip_qkv" : "olmoe.attention.clamp_kqv";
-    bool present = false;
-    double limit = 0;
-    (void)h;
-    weft_status st = weft_config_number(c, name, 0, 1e30, &present, &limit);
-    if (st || !present || limit == 0)
-        return st;
-    return weft_config_fail(c, WEFT_E_UNSUPPORTED, name, "is not supported");
-}
+static const weft_key_name keys[] = {
+    {WEFT_KEY_CLIP_QKV, "attention.clamp_kqv", {"clip_qkv"}},
+    {WEFT_KEY_COUNT, NULL, {NULL}},
+};
 
 const weft_arch weft_arch_olmoe = {
     .name = "olmoe",
     .model_types = {"olmoe"},
     .classes = {"OlmoeForCausalLM"},
+    .keys = keys,
     .globals = globals,
     .n_globals = sizeof globals / sizeof *globals,
     .layer = layer,
@@ -33,5 +27,4 @@ const weft_arch weft_arch_olmoe = {
     .activation = WEFT_ACT_SILU,
     .rope_base_default = {10000, 10000},
     .router = {.scores = WEFT_SCORES_SOFTMAX},
-    .read = read,
 };

@@ -25,6 +25,14 @@ static const weft_tensor_rule layer[] = {
     WEFT_USUAL_ATTN_Q_BIAS,
     WEFT_USUAL_ATTN_K_BIAS,
     WEFT_USUAL_ATTN_V_BIAS,
+    WEFT_VECTOR(attn_q_norm, NULL, "self_attn.q_layernorm.weight", WEFT_EXT_HEAD,
+                WEFT_RULE_OPTIONAL),
+    WEFT_VECTOR(attn_q_norm_bias, NULL, "self_attn.q_layernorm.bias", WEFT_EXT_HEAD,
+                WEFT_RULE_OPTIONAL),
+    WEFT_VECTOR(attn_k_norm, NULL, "self_attn.k_layernorm.weight", WEFT_EXT_HEAD,
+                WEFT_RULE_OPTIONAL),
+    WEFT_VECTOR(attn_k_norm_bias, NULL, "self_attn.k_layernorm.bias", WEFT_EXT_HEAD,
+                WEFT_RULE_OPTIONAL),
     WEFT_MATRIX(attn_out, "attn_output.weight", "self_attn.dense.weight", WEFT_EXT_EMBD, WEFT_EXT_Q,
                 WEFT_RULE_ATTENTION),
     WEFT_VECTOR(attn_out_bias, "attn_output.bias", "self_attn.dense.bias", WEFT_EXT_EMBD,
@@ -35,12 +43,16 @@ static const weft_tensor_rule layer[] = {
     WEFT_VECTOR(ffn_down_bias, "ffn_down.bias", "mlp.fc2.bias", WEFT_EXT_EMBD, WEFT_RULE_OPTIONAL),
 };
 
-static const char *const refused[] = {"qk_layernorm", NULL};
+static const weft_key_name keys[] = {
+    {WEFT_KEY_HEAD_NORMS, NULL, {"qk_layernorm"}},
+    {WEFT_KEY_COUNT, NULL, {NULL}},
+};
 
 const weft_arch weft_arch_phi2 = {
     .name = "phi2",
     .model_types = {"phi"},
     .classes = {"PhiForCausalLM"},
+    .keys = keys,
     .globals = globals,
     .n_globals = sizeof globals / sizeof *globals,
     .layer = layer,
@@ -50,5 +62,4 @@ const weft_arch weft_arch_phi2 = {
     .activation = WEFT_ACT_GELU_TANH,
     .rot_factor = 0.5,
     .rope_base_default = {10000, 10000},
-    .refused = refused,
 };

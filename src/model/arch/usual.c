@@ -29,6 +29,7 @@ const weft_key_name weft_keys_usual[] = {
     {WEFT_KEY_ATTN_SOFTCAP, "attn_logit_softcapping", {"attn_logit_softcapping"}},
     {WEFT_KEY_FINAL_SOFTCAP, "final_logit_softcapping", {"final_logit_softcapping"}},
     {WEFT_KEY_ACTIVATION, NULL, {"hidden_act"}},
+    {WEFT_KEY_CLIP_QKV, "attention.clamp_kqv", {NULL}},
     {WEFT_KEY_TIED, NULL, {"tie_word_embeddings"}},
     {WEFT_KEY_ATTN_BIAS, NULL, {"attention_bias"}},
     {WEFT_KEY_MLP_BIAS, NULL, {"mlp_bias"}},
@@ -38,6 +39,7 @@ const weft_key_name weft_keys_usual[] = {
     {WEFT_KEY_N_DENSE_LEAD, "leading_dense_block_count", {"first_k_dense_replace"}},
     {WEFT_KEY_MIXTURE_STEP, NULL, {"decoder_sparse_step"}},
     {WEFT_KEY_DENSE_LAYERS, NULL, {"mlp_only_layers"}},
+    {WEFT_KEY_NETWORK_TYPES, NULL, {"mlp_layer_types"}},
     {WEFT_KEY_ROUTER_SCORES, "expert_gating_func", {"scoring_func"}},
     {WEFT_KEY_ROUTER_NORMALISE, "expert_weights_norm", {"norm_topk_prob"}},
     {WEFT_KEY_ROUTER_SCALE, "expert_weights_scale", {"routed_scaling_factor"}},
@@ -60,7 +62,7 @@ static bool one_of(const char *const *names, const char *name) {
 }
 
 static weft_status unknown(const char *key, const char *name, size_t n_bytes) {
-    char list[1024] = "";
+    char list[2048] = "";
     for (size_t i = 0; i < N_KNOWN; i++) {
         strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
         strncat(list, known[i]->name, sizeof list - strlen(list) - 1);
