@@ -106,6 +106,8 @@ MODELS = {
         num_hidden_layers=3, num_key_value_heads=4, q_lora_rank=24, kv_lora_rank=32,
         qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=16, moe_intermediate_size=16,
         n_routed_experts=4, num_experts_per_tok=2, routed_scaling_factor=1.5)),
+    "solar-open": ("SolarOpen", dict(head_dim=8, moe_intermediate_size=16, n_routed_experts=4,
+                                     num_experts_per_tok=2)),
     "hy-v3": ("HYV3", dict(head_dim=8, num_hidden_layers=3, moe_intermediate_size=16,
                            router_scaling_factor=1.5, **EXPERTS)),
     "bloom": ("Bloom", dict(n_layer=2, n_head=4)),

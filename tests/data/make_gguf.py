@@ -21,6 +21,7 @@ PUBLISHED = {
     "hy-v3": {"first_k_dense_replace": 1},
     "granite-hybrid": {"layer_types": ["mamba", "attention", "mamba"]},
     "granite-hybrid-dense": {"layer_types": ["mamba", "attention"]},
+    "solar-open": {"partial_rotary_factor": 1.0},
     "falcon-old": {"num_kv_heads": 1},
     "gpt-neox-sequential": {"rotary_pct": 0.25},
     "bloom": {"seq_length": 256},

@@ -79,6 +79,7 @@ static const struct {
            {"gemma4-plain", false},
            {"gemma4-moe", false},
            {"falcon-alibi", false},
+           {"solar-open", true},
            {"phi2-norms", false}};
 /* Folders of 8-bit floats with scales: the reference has their values in float32, weft in f16. */
 static const struct {

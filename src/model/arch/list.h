@@ -61,6 +61,7 @@
     X(weft_arch_bloom)                                                                             \
     X(weft_arch_mpt)                                                                               \
     X(weft_arch_mistral3)                                                                          \
+    X(weft_arch_solar_open)                                                                        \
     X(weft_arch_bert)                                                                              \
     X(weft_arch_roberta)                                                                           \
     X(weft_arch_nomic_bert)                                                                        \
