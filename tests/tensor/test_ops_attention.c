@@ -6,7 +6,7 @@ typedef struct setting {
     int32_t block, n_blocks, length; /* positions in the cache */
     weft_dtype type;
     float softcap;
-    int32_t window;
+    int32_t window, alibi;
 } setting;
 
 typedef struct problem {
@@ -56,7 +56,9 @@ static problem make_problem(fixture *f, const setting *c) {
                                   .softcap = c->softcap,
                                   .window = c->window,
                                   .block_size = c->block,
-                                  .dim_v = (int32_t)c->dim_v};
+                                  .dim_v = (int32_t)c->dim_v,
+                                  .alibi = c->alibi,
+                                  .alibi_scale = 1};
     if (c->window != 33) /* settings without sinks are tested by those alone */
         p.params.sinks = random_packed(f, WEFT_F32, 1, &c->n_head);
     return p;
@@ -64,6 +66,18 @@ static problem make_problem(fixture *f, const setting *c) {
 static void free_problem(problem *p) {
     free(p->blocks);
     free(p->rows);
+}
+
+/* ALiBi's, by its definition (Press et al. 2022). */
+static double slope_of(const setting *c, int64_t h) {
+    int64_t n = 1;
+    while (2 * n <= c->n_head)
+        n *= 2;
+    if (c->alibi == 0)
+        return 0;
+    double turns =
+        h < n ? (double)(h + 1) / (double)n : (double)(2 * (h - n) + 1) / (double)(2 * n);
+    return exp2(-c->alibi * turns);
 }
 
 static void check_against_naive(fixture *f, const setting *c, const problem *p, weft_tensor *y) {
@@ -82,7 +96,7 @@ static void check_against_naive(fixture *f, const setting *c, const problem *p, 
                 for (int64_t d = 0; d < c->dim; d++)
                     dot +=
                         q[(i * c->n_head + h) * c->dim + d] * k[(at * c->n_kv + kv) * c->dim + d];
-                dot *= p->params.scale;
+                dot = dot * p->params.scale + slope_of(c, h) * (j - i);
                 if (c->softcap > 0)
                     dot = c->softcap * tanh(dot / c->softcap);
                 bool seen = p->params.firsts ? j >= p->params.firsts[i]
@@ -104,11 +118,18 @@ static void check_against_naive(fixture *f, const setting *c, const problem *p, 
 }
 
 static const setting settings[] = {
-    {6, 2, 32, 32, 16, 12, 180, WEFT_F32, 0, 0},   {9, 3, 64, 64, 64, 5, 300, WEFT_F16, 0, 0},
-    {4, 4, 16, 16, 8, 30, 200, WEFT_F32, 0, 50},   {8, 2, 24, 40, 16, 12, 170, WEFT_F16, 20, 33},
-    {3, 1, 80, 80, 32, 4, 100, WEFT_F32, 1.5f, 1}, {2, 1, 7, 5, 4, 9, 33, WEFT_F16, 0, 4},
-    {9, 3, 64, 64, 64, 3, 150, WEFT_Q8_0, 0, 0},   {8, 2, 40, 24, 16, 12, 170, WEFT_Q8_0, 0, 33},
-    {6, 2, 48, 32, 64, 3, 140, WEFT_BF16, 0, 0},   {8, 1, 72, 72, 16, 12, 150, WEFT_BF16, 30, 40},
+    {6, 2, 32, 32, 16, 12, 180, WEFT_F32, 0, 0, 0},
+    {9, 3, 64, 64, 64, 5, 300, WEFT_F16, 0, 0, 0},
+    {4, 4, 16, 16, 8, 30, 200, WEFT_F32, 0, 50, 0},
+    {8, 2, 24, 40, 16, 12, 170, WEFT_F16, 20, 33, 0},
+    {3, 1, 80, 80, 32, 4, 100, WEFT_F32, 1.5f, 1, 0},
+    {2, 1, 7, 5, 4, 9, 33, WEFT_F16, 0, 4, 0},
+    {9, 3, 64, 64, 64, 3, 150, WEFT_Q8_0, 0, 0, 0},
+    {8, 2, 40, 24, 16, 12, 170, WEFT_Q8_0, 0, 33, 0},
+    {6, 2, 32, 32, 16, 12, 180, WEFT_F32, 0, 0, 8},
+    {4, 4, 16, 16, 64, 5, 300, WEFT_F16, 0, 0, 8},
+    {6, 2, 48, 32, 64, 3, 140, WEFT_BF16, 0, 0, 0},
+    {8, 1, 72, 72, 16, 12, 150, WEFT_BF16, 30, 40, 0},
 };
 #define N_SETTINGS (sizeof settings / sizeof settings[0])
 
@@ -128,9 +149,9 @@ static void test_against_naive(void **state) {
 /* Rows that see later keys as well: all of them, and those within 20 positions on either side. */
 static void test_keys_on_both_sides(void **state) {
     fixture *f = *state, *four = open_fixture(4, WEFT_NUMBERS_REPRODUCIBLE);
-    static const setting cases[] = {{6, 2, 32, 32, 16, 12, 180, WEFT_F32, 0, 33},
-                                    {4, 4, 24, 24, 64, 5, 300, WEFT_F16, 0, 33},
-                                    {4, 2, 16, 16, 64, 2, 70, WEFT_F32, 0, 33}};
+    static const setting cases[] = {{6, 2, 32, 32, 16, 12, 180, WEFT_F32, 0, 33, 0},
+                                    {4, 4, 24, 24, 64, 5, 300, WEFT_F16, 0, 33, 0},
+                                    {4, 2, 16, 16, 64, 2, 70, WEFT_F32, 0, 33, 0}};
     for (size_t i = 0; i < 6; i++) {
         setting c = cases[i / 2];
         int32_t reach = i % 2 ? 20 : c.length, last = c.length - 1, firsts[300];
@@ -184,10 +205,10 @@ static void test_same_bits_for_threads_and_steps(void **state) {
 static void test_values_within_keys(void **state) {
     fixture *f = *state;
     static const setting latent[] = {
-        {8, 1, 72, 72, 64, 4, 200, WEFT_F32, 0, 0},
-        {20, 1, 80, 80, 64, 3, 150, WEFT_F16, 0, 0},
-        {6, 2, 48, 48, 16, 12, 170, WEFT_BF16, 0, 40},
-        {16, 1, 96, 96, 64, 3, 150, WEFT_Q8_0, 0, 0},
+        {8, 1, 72, 72, 64, 4, 200, WEFT_F32, 0, 0, 0},
+        {20, 1, 80, 80, 64, 3, 150, WEFT_F16, 0, 0, 0},
+        {6, 2, 48, 48, 16, 12, 170, WEFT_BF16, 0, 40, 0},
+        {16, 1, 96, 96, 64, 3, 150, WEFT_Q8_0, 0, 0, 0},
     };
     for (size_t i = 0; i < sizeof latent / sizeof *latent; i++) {
         problem p = make_problem(f, &latent[i]);
