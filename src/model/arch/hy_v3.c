@@ -32,6 +32,15 @@ static const weft_key_name keys[] = {
     {WEFT_KEY_COUNT, NULL, {NULL}},
 };
 
+/* GGUF files may leave out that the first layer is dense. */
+static weft_status read(const weft_config *c, weft_hparams *h) {
+    char name[WEFT_CONFIG_NAME];
+    if (c->spelling == WEFT_SPELL_GGUF && h->n_expert > 0 &&
+        !weft_config_name(c, WEFT_KEY_N_DENSE_LEAD, name))
+        h->n_dense_lead = 1;
+    return weft_read_extra_layers(c, h);
+}
+
 const weft_arch weft_arch_hy_v3 = {
     .name = "hy_v3",
     .model_types = {"hy_v3"},
@@ -45,5 +54,5 @@ const weft_arch weft_arch_hy_v3 = {
     .head_dim_default = 128,
     .rope_base_default = {11158840, 11158840},
     .router = {.scores = WEFT_SCORES_SIGMOID, .normalise = true},
-    .read = weft_read_extra_layers,
+    .read = read,
 };
