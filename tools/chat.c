@@ -23,7 +23,7 @@ static const char help[] =
     "  -s SEED  --temp T   the same seed gives the same text; T 0 is greedy (default 0.8)\n"
     "  --help-sampling     all options of sampling: top-k, penalties, biases, ends, chains\n"
     "  --json-schema S  --grammar G  --regex R   what every answer has to be, as weft run has it\n"
-    "  --cache-type TYPE   f16 (default), f32, bf16 or q8_0\n"
+    "  --cache-type TYPE   f16 (default), f32, bf16 or q8_0; --lora FILE[:SCALE]  adapters\n"
     "  --reproducible      the same bits on every machine; --float: a checking path\n"
     "  --cpu NAME          highest variant of the kernels\n"
     "  --pre NAME          pre-tokeniser, for a file that names an unknown one\n"
@@ -37,6 +37,7 @@ static int parse(int argc, char **argv, chat_options *o) {
     const tool_option table[] = {
         TOOL_GENERATING_OPTIONS(&o->g),
         {0, "resume", TOOL_STRING, &o->resume, 0, 0},
+        {0, "lora", TOOL_LIST, &o->adapters, 0, 0},
         {0, "no-history", TOOL_FLAG, &o->no_history, 0, 0},
     };
     return tool_generating_parse(argc, argv, help, table, sizeof table / sizeof table[0], &o->g);
@@ -332,6 +333,8 @@ static int with_model(chat *c) {
     if (status)
         return tool_fail_status("chat template", status);
     code = tool_generating_session(&c->options->g, c->model, &c->session);
+    if (code < 0)
+        code = tool_use_adapters(c->model, c->session, &c->options->adapters);
     if (code < 0)
         code = with_session(c);
     weft_session_release(&c->session);

@@ -13,6 +13,7 @@ typedef struct chat_options {
     tool_generating g;
     const char *resume;
     bool no_history;
+    tool_list adapters;
 } chat_options;
 
 typedef struct chat {
