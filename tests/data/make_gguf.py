@@ -17,8 +17,6 @@ HERE = Path(__file__).resolve().parent / "reference"
 
 # What published folders' config.json has and transformers does not write.
 PUBLISHED = {
-    "glm4-moe-lite": {"first_k_dense_replace": 1, "scoring_func": "sigmoid"},
-    "hy-v3": {"first_k_dense_replace": 1},
     "granite-hybrid": {"layer_types": ["mamba", "attention", "mamba"]},
     "granite-hybrid-dense": {"layer_types": ["mamba", "attention"]},
     "solar-open": {"partial_rotary_factor": 1.0},

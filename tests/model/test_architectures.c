@@ -64,8 +64,6 @@ static const struct {
            {"nemotron", true},
            {"arcee", true},
            {"olmo", true},
-           {"glm4-moe-lite", true},
-           {"hy-v3", true},
            {"mellum", true},
            {"afmoe", true},
            {"bloom", true},

@@ -74,19 +74,13 @@ static weft_status read(const weft_config *c, weft_hparams *h) {
     if (c->spelling == WEFT_SPELL_HF && !weft_metadata_string(c->metadata, "model_type", &type) &&
         strcmp(type, "deepseek_v2") != 0 && !weft_metadata_find(c->metadata, "scoring_func", &v))
         h->router.scores = WEFT_SCORES_SIGMOID;
-    /* Nor do early GGUF files of GLM-4.7 Flash, which its sizes tell, name it. */
-    uint32_t n_vocab = 0;
-    if (c->spelling == WEFT_SPELL_GGUF && (h->n_layer == 47 || h->n_layer == 48) &&
-        !weft_metadata_u32(c->metadata, "deepseek2.vocab_size", &n_vocab) && n_vocab == 154880 &&
-        !weft_metadata_find(c->metadata, "deepseek2.expert_gating_func", &v))
-        h->router.scores = WEFT_SCORES_SIGMOID;
     return weft_read_latent(c, h);
 }
 
 const weft_arch weft_arch_deepseek2 = {
     .name = "deepseek2",
-    .model_types = {"deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite"},
-    .classes = {"DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "Glm4MoeLiteForCausalLM"},
+    .model_types = {"deepseek_v2", "deepseek_v3", "kimi_k2"},
+    .classes = {"DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM"},
     .keys = keys,
     .globals = globals,
     .n_globals = sizeof globals / sizeof *globals,

@@ -47,7 +47,6 @@
     X(weft_arch_exaone4)                                                                           \
     X(weft_arch_exaone_moe)                                                                        \
     X(weft_arch_dots1)                                                                             \
-    X(weft_arch_hy_v3)                                                                             \
     X(weft_arch_ernie4_5_moe)                                                                      \
     X(weft_arch_minimax_m2)                                                                        \
     X(weft_arch_seed_oss)                                                                          \
