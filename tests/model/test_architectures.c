@@ -52,7 +52,6 @@ static const struct {
            {"deepseek-v2-lite", true},
            {"lfm2-moe", true},
            {"granite-hybrid", true},
-           {"granite-hybrid-dense", false},
            {"exaone4", true},
            {"exaone-moe", true},
            {"hunyuan-dense", true},
