@@ -241,6 +241,30 @@ static void call_best_columns(const call *c) {
     c->k->best_columns(c->o->x, 0, 1, 0, FLOATS, 1, c->o->y);
 }
 
+static void call_arg_columns(const call *c) {
+    float *best = c->o->y;
+    c->k->arg_columns(c->o->x, 0, 1, FLOATS, 1, 0, best, (int32_t *)(void *)(best + FLOATS));
+}
+
+static void call_moments_row(const call *c) {
+    double *sums = (double *)(void *)c->o->y;
+    c->k->moments_row(c->o->x, FLOATS, 0, sums, sums + 16);
+}
+
+static void call_moments_columns(const call *c) {
+    double *sums = (double *)(void *)c->o->y;
+    c->k->moments_columns(c->o->x, 0, 1, FLOATS, c->o->x + FLOATS, sums, sums + FLOATS);
+}
+
+static void call_whole_row(const call *c) {
+    *(int64_t *)(void *)c->o->y = c->k->whole_row(WEFT_IN_I32, WEFT_WHOLE_SUM, c->o->x, FLOATS, 0);
+}
+
+static void call_whole_columns(const call *c) {
+    c->k->whole_columns(WEFT_IN_I32, WEFT_WHOLE_SUM, c->o->x, 0, 1, FLOATS,
+                        (int64_t *)(void *)c->o->y);
+}
+
 /* Two of the many functions: one instruction an element, and a polynomial in double. */
 static const struct timed_map {
     const char *name;
@@ -319,6 +343,11 @@ static const timed table[] = {
     {"sum_columns", call_sum_columns, WORK_FLOATS, false, 20},
     {"best_row", call_best_row, WORK_FLOATS, false, 4},
     {"best_columns", call_best_columns, WORK_FLOATS, false, 12},
+    {"arg_columns", call_arg_columns, WORK_FLOATS, false, 20},
+    {"moments_row", call_moments_row, WORK_FLOATS, false, 4},
+    {"moments_columns", call_moments_columns, WORK_FLOATS, false, 40},
+    {"whole_row", call_whole_row, WORK_FLOATS, false, 4},
+    {"whole_columns", call_whole_columns, WORK_FLOATS, false, 20},
     {"map", call_map, WORK_MAPS, false, 0},
 };
 
