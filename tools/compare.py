@@ -93,7 +93,7 @@ class Peer:
     def __init__(self, text):
         self.name, command = text.split("=", 1)
         self.command = shlex.split(command)
-        usage = subprocess.run([self.command[0], "--help"], capture_output=True, check=False)
+        usage = subprocess.run([*self.command, "--help"], capture_output=True, check=False)
         text = (usage.stdout + usage.stderr).decode()
         self.has_depth = "--n-depth" in text
         self.has_after = "-gp <pp,tg>" in text
