@@ -188,11 +188,20 @@ static int all_points(bench *b, const weft_model *model, const run_state *r, dou
     return code;
 }
 
+/* What a point's products could reach. In default mode those of a prompt may be of bfloat16, where
+ * that is the faster. */
+static double compute_limit(const bench *b, bool quantized, bench_kind kind) {
+    const weft_limits *l = &b->limits;
+    double plain = quantized ? l->int8_all : l->f32_all;
+    bool exact = b->engine.reproducible || b->engine.floats;
+    return kind == BENCH_PREFILL && !exact && l->bf16_all > plain ? l->bf16_all : plain;
+}
+
 /* Speeds against limits. */
 static void set_shares(bench *b, bool quantized) {
-    double compute = quantized ? b->limits.int8_all : b->limits.f32_all;
     for (size_t i = 0; i < b->n_points; i++) {
         bench_point *p = &b->points[i];
+        double compute = compute_limit(b, quantized, p->kind);
         p->gbps = p->bytes * p->tps.median / 1e9;
         p->gops = p->ops * p->tps.median / 1e9;
         p->of_read = b->limits.read_all > 0 ? 1e9 * p->gbps / b->limits.read_all : (double)NAN;

@@ -221,10 +221,10 @@ def print_tables(threads, peers, results):
     print(f"{' or '.join(map(str, rounds))} rounds, {threads} threads, weft's kernels {kernels}; "
           "the median, and of ratios the least and the most in brackets.")
     if limits:
-        keys = ("read_all", "int8_all", "f32_all")
-        read, int8, f32 = ([m[k] / 1e9 for m in limits] for k in keys)
+        keys = ("read_all", "int8_all", "f32_all", "bf16_all")
+        read, int8, f32, bf16 = ([m[k] / 1e9 for m in limits] for k in keys)
         print(f"Limits of all threads in the same runs: read {spread(read, 1)} GB/s, int8 "
-              f"{spread(int8, 0)} GOPS, f32 {spread(f32, 0)} GFLOPS.")
+              f"{spread(int8, 0)} GOPS, f32 {spread(f32, 0)}, bf16 {spread(bf16, 0)} GFLOPS.")
     print("\n| tokens a second | weft | best peer | ratio | weft's share of the limit |")
     print("|---|--:|--:|--:|--:|")
     for name, seen in results.items():
