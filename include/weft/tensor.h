@@ -91,6 +91,18 @@ WEFT_API bool weft_dtype_is_quantized(weft_dtype dtype);  /* a block type */
 typedef struct weft_tensor weft_tensor;
 typedef struct weft_scope weft_scope;
 
+/* What ops that end in an activation apply (weft_linear_act). */
+typedef enum weft_activation {
+    WEFT_ACT_SILU,
+    WEFT_ACT_GELU_TANH,
+    WEFT_ACT_GELU_ERF,
+    WEFT_ACT_RELU,
+    WEFT_ACT_RELU_SQUARED, /* So et al. 2021 */
+    WEFT_ACT_SIGMOID,
+    WEFT_ACT_SWIGLU_CLAMPED /* of a gate g <= 7 and -7 <= u <= 7: g sigmoid(1.702 g) (u + 1); of
+                               gates alone */
+} weft_activation;
+
 /* ---- Scopes ---- */
 
 typedef enum weft_scope_kind {

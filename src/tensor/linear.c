@@ -132,6 +132,8 @@ static void fill_empty(const linear_job *j) {
         for (size_t r = 0; r < j->n_rows; r++)
             for (size_t c = 0; c < p->n_out; c++)
                 p->y[r * p->n_out + c] = p->bias ? p->bias[(int64_t)c * p->bias_step] : 0;
+        if (j->activate_y)
+            weft_act_floats(j->k, j->act, p->y, j->n_rows * p->n_out, p->y);
     }
 }
 
@@ -144,6 +146,7 @@ typedef struct call {
     size_t n;
     weft_tensor *up; /* NULL: none; then x is its gate */
     weft_activation act;
+    bool activate_y;
 } call;
 
 static bool check_up(weft_scope *s, const char *name, const weft_tensor *gate,
@@ -182,6 +185,7 @@ static bool check_call(weft_scope *s, const call *c, weft_tensor **inputs, size_
 
 static bool take_operands(weft_scope *s, linear_job *j, const call *c) {
     j->act = c->act;
+    j->activate_y = c->activate_y;
     return take_rows(s, j, c->x, &j->x, &j->x_row) &&
            (c->up == NULL || take_rows(s, j, c->up, &j->up, &j->up_row));
 }
@@ -226,6 +230,19 @@ weft_tensor *weft_linear(weft_scope *s, weft_tensor *x, weft_tensor *weight, wef
     weft_tensor *y = NULL;
     call c = {.name = "linear", .x = x, .weights = &weight, .biases = &bias, .n = 1};
     return linears(s, &c, &y) ? weft_tap_linear(s, weight, x, y) : NULL;
+}
+
+weft_tensor *weft_linear_act(weft_scope *s, weft_tensor *x, weft_tensor *weight, weft_tensor *bias,
+                             weft_activation act) {
+    weft_tensor *y = NULL;
+    call c = {.name = "linear_act", .x = x, .weights = &weight, .biases = &bias, .n = 1};
+    c.act = act;
+    c.activate_y = true;
+    if (!weft_scope_ready(s, c.name, &x, 1) || !weft_act_allowed(s, c.name, act))
+        return NULL;
+    if (weft_scope_tap(s) != NULL) /* wants to change what is activated */
+        return weft_activate(s, weft_linear(s, x, weight, bias), act);
+    return linears(s, &c, &y) ? y : NULL;
 }
 
 weft_tensor *weft_gated_linear(weft_scope *s, weft_tensor *gate, weft_tensor *up,

@@ -32,7 +32,8 @@ typedef struct linear_job {
     bool any_q8, any_float, any_bf16;
     const float *up; /* of a gate x; NULL: x goes in as it is */
     size_t up_row;
-    weft_activation act;
+    weft_activation act; /* of the gate, or of y */
+    bool activate_y;
     float *gated; /* [n_rows, n_in] */
     size_t rows_a_group;
     unsigned char *scratch; /* a thread: a chunk of panels and 16 rows */

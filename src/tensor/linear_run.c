@@ -100,6 +100,8 @@ static void run_tile(const linear_job *j, const linear_part *p, const unsigned c
     for (size_t r = 0; r < n && p->bias != NULL; r++)
         for (size_t c = 0; c < cols; c++)
             y[r * p->n_out + c] += p->bias[(int64_t)(col + c) * p->bias_step];
+    for (size_t r = 0; r < n && j->activate_y; r++)
+        weft_act_floats(j->k, j->act, y + r * p->n_out, cols, y + r * p->n_out);
 }
 
 /* Panels that a thread multiplies at a time; the kernels like two. Of bfloat16 as many as have room

@@ -11,8 +11,8 @@ typedef struct nn_job {
     float cap; /* 0: no soft cap, an activation */
 } nn_job;
 
-static void act_run(const weft_kernels *k, weft_activation act, const float *x, size_t n,
-                    float *y) {
+void weft_act_floats(const weft_kernels *k, weft_activation act, const float *x, size_t n,
+                     float *y) {
     switch (act) {
     case WEFT_ACT_SILU:
         k->silu(x, n, y);
@@ -64,7 +64,7 @@ void weft_gate_floats(const weft_kernels *k, weft_activation act, const float *g
             swiglu_clamped(k, gate + i, up + i, part, y + i);
             continue;
         }
-        act_run(k, act, gate + i, part, y + i);
+        weft_act_floats(k, act, gate + i, part, y + i);
         k->mul(y + i, up + i, part, y + i);
     }
 }
@@ -92,7 +92,7 @@ static void nn_tiles(void *ctx, size_t begin, size_t end, int thread) {
         else if (j->cap > 0)
             cap_run(j, x, n, y);
         else
-            act_run(j->k, j->act, x, n, y);
+            weft_act_floats(j->k, j->act, x, n, y);
         weft_tile_store(w, &at, y);
     }
 }
@@ -145,12 +145,16 @@ weft_tensor *weft_gated(weft_scope *s, weft_tensor *gate, weft_tensor *up, weft_
     return run_nn(s, "gated", &j, inputs, 2);
 }
 
+bool weft_act_allowed(weft_scope *s, const char *op, weft_activation act) {
+    if ((unsigned)act < WEFT_ACT_SWIGLU_CLAMPED)
+        return true;
+    weft_scope_fail(s, WEFT_E_ARGUMENT, op, "activation %d is none of one input", (int)act);
+    return false;
+}
+
 weft_tensor *weft_activate(weft_scope *s, weft_tensor *x, weft_activation act) {
-    if (!weft_scope_ready(s, "activate", &x, 1))
+    if (!weft_scope_ready(s, "activate", &x, 1) || !weft_act_allowed(s, "activate", act))
         return NULL;
-    if ((unsigned)act >= WEFT_ACT_SWIGLU_CLAMPED)
-        return weft_scope_fail(s, WEFT_E_ARGUMENT, "activate", "activation %d is none of one input",
-                               (int)act);
     nn_job j = {.act = act};
     return run_nn(s, "activate", &j, &x, 1);
 }

@@ -5,16 +5,6 @@
 
 #include <weft/ops.h>
 
-typedef enum weft_activation {
-    WEFT_ACT_SILU,
-    WEFT_ACT_GELU_TANH,
-    WEFT_ACT_GELU_ERF,
-    WEFT_ACT_RELU,
-    WEFT_ACT_RELU_SQUARED, /* So et al. 2021 */
-    WEFT_ACT_SIGMOID,
-    WEFT_ACT_SWIGLU_CLAMPED /* of a gate g <= 7 and -7 <= u <= 7: g sigmoid(1.702 g) (u + 1) */
-} weft_activation;
-
 /* Several linears of one x, as weft_linear each: its rows are quantised once and all panels go
  * through one loop. n <= WEFT_LINEAR_MANY; biases may be NULL, as may each of them; out[n] is NULL
  * on failure. */

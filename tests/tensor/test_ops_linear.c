@@ -290,6 +290,36 @@ static void test_gated(void **state) {
                  WEFT_E_SHAPE, "gated_linear: shapes [2, 256] and [2, 255]", "dim 1");
 }
 
+/* The activation behind the product: bits of the two ops, for rows and panels, with a bias or not.
+ */
+static void test_activated(void **state) {
+    fixture *f = *state;
+    weft_scope *s = f->s;
+    static const weft_dtype of[] = {WEFT_F32, WEFT_BF16, WEFT_Q4_0, WEFT_Q6_K};
+    for (int round = 0; round < 20; round++) {
+        weft_activation act = (weft_activation)(round % WEFT_ACT_SWIGLU_CLAMPED);
+        int64_t n_in = 256, n_out = 35, dims[] = {1 + round % 3 * 20, n_in};
+        weft_tensor *w = random_weight(f, of[round % 4], n_out, n_in), *panels = packed(f, w);
+        weft_tensor *bias = round % 3 ? NULL : random_packed(f, WEFT_F32, 1, &n_out);
+        weft_tensor *x = random_packed(f, WEFT_F32, 2, dims);
+        weft_tensor *want = weft_activate(s, weft_linear(s, x, w, bias), act);
+        assert_same_bits(weft_linear_act(s, x, w, bias, act), want);
+        assert_same_bits(weft_linear_act(s, x, panels, bias, act), want);
+        weft_tensor_release(&panels);
+        scope_ok(s);
+        assert_weft_ok(weft_scope_reset(s));
+    }
+    int64_t no_in[] = {3, 0}, empty[] = {2, 0};
+    weft_tensor *bias = vector(s, WEFT_F32, 3, (double[]){1, -2, 0});
+    weft_tensor *y = weft_linear_act(s, weft_zeros(s, WEFT_F32, 2, empty),
+                                     weft_zeros(s, WEFT_F32, 2, no_in), bias, WEFT_ACT_RELU);
+    float got[6];
+    assert_weft_ok(weft_tensor_read(y, got, sizeof got));
+    assert_memory_equal(got, ((float[]){1, 0, 0, 1, 0, 0}), sizeof got);
+    scope_failed(s, weft_linear_act(s, y, y, NULL, WEFT_ACT_SWIGLU_CLAMPED), WEFT_E_ARGUMENT,
+                 "linear_act: activation 5", "one input");
+}
+
 static void test_zero_extents(void **state) {
     fixture *f = *state;
     weft_scope *s = f->s;
@@ -342,6 +372,7 @@ int main(void) {
         T(test_views_of_x_weight_and_bias),
         T(test_several_at_once_are_the_same),
         T(test_gated),
+        T(test_activated),
         T(test_zero_extents),
         T(test_refusals),
     };

@@ -104,6 +104,7 @@
     X(rms_norm, OP, "half", "f32, 16 lanes")                                                       \
     X(layer_norm, OP, "float", "f32, 16 lanes; f64")                                               \
     X(linear, OP, "half, blocks", "docs/numerics.md")                                              \
+    X(linear_act, OP, "half, blocks", "docs/numerics.md")                                          \
     X(embedding, OP, "half, blocks", "-")                                                          \
     X(rope, OP, "f32", "-")                                                                        \
     X(cross_entropy, OP, "float", "f64")                                                           \

@@ -128,7 +128,23 @@ static void product(const nd *a, size_t a_at, size_t a_row, size_t a_k, const nd
         }
 }
 
-static void check_linear(prop *p) {
+static double activated(weft_activation act, double x) {
+    switch (act) {
+    case WEFT_ACT_SILU:
+        return x / (1 + exp(-x));
+    case WEFT_ACT_GELU_TANH:
+        return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+    case WEFT_ACT_GELU_ERF:
+        return 0.5 * x * erfc(-x * 0.7071067811865476);
+    case WEFT_ACT_RELU:
+        return fmax(x, 0);
+    default:
+        return 1 / (1 + exp(-x));
+    }
+}
+
+/* With an activation behind it, or `act` < 0. */
+static void check_linears(prop *p, int act) {
     p->tame = true;
     int64_t dims[] = {below(p, 5), 1 + below(p, 40)}, out[] = {1 + below(p, 40), dims[1]};
     weft_tensor *x = fresh(p, WEFT_F32, 2, dims);
@@ -144,8 +160,19 @@ static void check_linear(prop *p) {
             want.f[i] += c.f[i % n];
         drop(&c);
     }
+    for (size_t i = 0; act >= 0 && i < want.n; i++)
+        want.f[i] = activated((weft_activation)act, want.f[i]);
     drop(&a), drop(&b);
-    expect(p, weft_linear(p->base.s, x, w, bias), &want, 40);
+    expect(p,
+           act < 0 ? weft_linear(p->base.s, x, w, bias)
+                   : weft_linear_act(p->base.s, x, w, bias, (weft_activation)act),
+           &want, 40);
+}
+static void check_linear(prop *p) {
+    check_linears(p, -1);
+}
+static void check_linear_act(prop *p) {
+    check_linears(p, (int)below(p, WEFT_ACT_SWIGLU_CLAMPED));
 }
 
 static void check_embedding(prop *p) {
@@ -481,11 +508,15 @@ static void check_allclose(prop *p) {
 #define ROW(name)                                                                                  \
     { #name, check_##name }
 const prop_check prop_neural[] = {
-    ROW(softmax),    ROW(log_softmax),   ROW(rms_norm),
-    ROW(layer_norm), ROW(linear),        ROW(embedding),
-    ROW(rope),       ROW(cross_entropy), ROW(scaled_dot_product_attention),
-    ROW(dropout),    ROW(conv1d),        ROW(max_pool1d),
-    ROW(max_pool2d), ROW(avg_pool1d),    ROW(avg_pool2d),
-    ROW(dequantize), ROW(matmul),        ROW(outer),
-    ROW(einsum),     ROW(allclose),      {NULL, NULL},
+    ROW(softmax),       ROW(log_softmax),
+    ROW(rms_norm),      ROW(layer_norm),
+    ROW(linear),        ROW(linear_act),
+    ROW(embedding),     ROW(rope),
+    ROW(cross_entropy), ROW(scaled_dot_product_attention),
+    ROW(dropout),       ROW(conv1d),
+    ROW(max_pool1d),    ROW(max_pool2d),
+    ROW(avg_pool1d),    ROW(avg_pool2d),
+    ROW(dequantize),    ROW(matmul),
+    ROW(outer),         ROW(einsum),
+    ROW(allclose),      {NULL, NULL},
 };
