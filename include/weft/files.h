@@ -43,6 +43,19 @@ WEFT_API weft_tensor *weft_bundle_find(const weft_bundle *bundle, const char *na
 /* The same by place, with the name (may be NULL), borrowed too. */
 WEFT_API weft_tensor *weft_bundle_at(const weft_bundle *bundle, size_t i, const char **name);
 
+/* Texts beside the tensors, in order: the __metadata__ of safetensors files (.npz has no place for
+ * them and leaves them out). Put copies both, which are UTF-8, else WEFT_E_ARGUMENT, as for a key
+ * that is there. */
+WEFT_API weft_status weft_bundle_put_text(weft_bundle *bundle, const char *key, const char *text);
+/* Borrowed and NUL-terminated; NULL where absent. *n_bytes (may be NULL): what comes from a file
+ * may have NULs inside. */
+WEFT_API const char *weft_bundle_find_text(const weft_bundle *bundle, const char *key,
+                                           size_t *n_bytes);
+WEFT_API size_t weft_bundle_n_texts(const weft_bundle *bundle);
+/* The same by place, with the key (may be NULL). */
+WEFT_API const char *weft_bundle_text_at(const weft_bundle *bundle, size_t i, const char **key,
+                                         size_t *n_bytes);
+
 /* Load: *out is owned by the caller; on failure it is NULL. Errors as weft_npy_load's. An archive's
  * members must be stored, as numpy.savez does: compressed ones are WEFT_E_UNSUPPORTED.
  * Save: errors as weft_npy_save's; nothing is written when anything fails. */

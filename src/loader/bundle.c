@@ -13,8 +13,9 @@ weft_status weft_bundle_create(weft_engine *engine, weft_bundle **out) {
     if (b) {
         b->allocator = engine->allocator;
         b->weights = weft_weights_create(&b->allocator);
+        b->texts = weft_metadata_create(&b->allocator);
     }
-    if (!b || !b->weights) {
+    if (!b || !b->weights || !b->texts) {
         weft_bundle_release(&b);
         return weft_fail(WEFT_E_MEMORY, "bundle_create: out of memory");
     }
@@ -27,6 +28,7 @@ void weft_bundle_release(weft_bundle **bundle) {
         return;
     weft_allocator a = (*bundle)->allocator;
     weft_weights_destroy((*bundle)->weights);
+    weft_metadata_destroy((*bundle)->texts);
     weft_dealloc(&a, *bundle, sizeof **bundle);
     *bundle = NULL;
 }
@@ -82,6 +84,51 @@ weft_tensor *weft_bundle_at(const weft_bundle *bundle, size_t i, const char **na
     const char *unused;
     return weft_weights_at(bundle->weights, i, name ? name : &unused);
 }
+
+/* ---- Texts ---- */
+
+weft_status weft_bundle_take_text(weft_bundle *bundle, const char *key, const char *text,
+                                  size_t n_bytes) {
+    weft_value value = {.type = WEFT_VALUE_STRING, .as.s = {text, n_bytes}};
+    if (weft_metadata_index(bundle->texts, key, &(size_t){0}))
+        return weft_fail(WEFT_E_ARGUMENT, "the text '%.80s' is there already", key);
+    return weft_metadata_put(bundle->texts, key, strlen(key), &value);
+}
+
+weft_status weft_bundle_put_text(weft_bundle *bundle, const char *key, const char *text) {
+    if (!bundle || !key || !text)
+        return weft_fail(WEFT_E_NULL, "bundle_put_text: %s is NULL",
+                         !bundle ? "bundle"
+                         : !key  ? "key"
+                                 : "text");
+    if (!is_utf8((const unsigned char *)key) || !is_utf8((const unsigned char *)text))
+        return weft_fail(WEFT_E_ARGUMENT, "bundle_put_text: '%.80s' or its key is no UTF-8", text);
+    return weft_bundle_take_text(bundle, key, text, strlen(text));
+}
+
+size_t weft_bundle_n_texts(const weft_bundle *bundle) {
+    return bundle ? weft_metadata_count(bundle->texts) : 0;
+}
+
+const char *weft_bundle_text_at(const weft_bundle *bundle, size_t i, const char **key,
+                                size_t *n_bytes) {
+    weft_value value = {0};
+    const char *name = bundle ? weft_metadata_at(bundle->texts, i, &value) : NULL;
+    if (key)
+        *key = name;
+    if (n_bytes)
+        *n_bytes = name ? value.as.s.n_bytes : 0;
+    return name ? value.as.s.text : NULL;
+}
+
+const char *weft_bundle_find_text(const weft_bundle *bundle, const char *key, size_t *n_bytes) {
+    size_t i = SIZE_MAX;
+    if (bundle && key && !weft_metadata_index(bundle->texts, key, &i))
+        i = SIZE_MAX;
+    return weft_bundle_text_at(bundle, i, NULL, n_bytes);
+}
+
+/* ---- Elements ---- */
 
 weft_status weft_elements_open(const weft_allocator *a, weft_tensor *t, weft_elements *out) {
     *out = (weft_elements){.allocator = a};

@@ -2,6 +2,7 @@
 #ifndef WEFT_LOADER_BUNDLE_H
 #define WEFT_LOADER_BUNDLE_H
 
+#include "base/metadata.h"
 #include "tensor/impl.h"
 #include "tensor/weights.h"
 #include <weft/files.h>
@@ -9,7 +10,12 @@
 struct weft_bundle {
     weft_allocator allocator;
     weft_weights *weights;
+    weft_metadata *texts; /* strings */
 };
+
+/* weft_bundle_put_text of `n_bytes` that are UTF-8 already. */
+weft_status weft_bundle_take_text(weft_bundle *bundle, const char *key, const char *text,
+                                  size_t n_bytes);
 
 /* The elements of a tensor of a plain type, row-major: its own memory, locked for reading, or a
  * copy where its strides are others. Errors: WEFT_E_LAYOUT, _REENTRANT, _MEMORY. */

@@ -88,6 +88,9 @@ weft_status weft_safetensors_load(weft_engine *engine, const char *path, weft_bu
         status = weft_safetensors_open(&(*out)->allocator, map.data, map.size_bytes, &file);
         for (size_t i = 0; !status && i < file.n_tensors; i++)
             status = add_tensor(*out, map.data, &file.tensors[i]);
+        for (size_t i = 0; !status && i < file.n_pairs; i++)
+            status = weft_bundle_take_text(*out, file.pairs[i].key, file.pairs[i].value,
+                                           file.pairs[i].value_bytes);
         if (status)
             weft_fail_in(status, "%s", path);
     }
@@ -129,11 +132,11 @@ static size_t bytes_of(const weft_tensor *t) {
 }
 
 /* A JSON string of valid UTF-8 (RFC 8259); `to` has room for 6 bytes a byte, and quotes. */
-static size_t put_string(char *to, const char *text) {
+static size_t put_string(char *to, const char *text, size_t n_bytes) {
     size_t n = 0;
     to[n++] = '"';
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
+    for (size_t i = 0; i < n_bytes; i++) {
+        unsigned char c = (unsigned char)text[i];
         if (c < 0x20)
             n += (size_t)snprintf(to + n, 7, "\\u%04x", c);
         else {
@@ -146,11 +149,12 @@ static size_t put_string(char *to, const char *text) {
     return n;
 }
 
+#define TEXT_ROOM 20   /* of a text beside its key and itself, and of what is around all of them */
 #define ENTRY_ROOM 320 /* of one tensor without its name: 8 extents and 2 offsets of 20 digits */
 
 /* One member of the header; `room` is what ENTRY_ROOM and the name came to. */
 static size_t put_entry(char *to, const char *name, const weft_tensor *t, uint64_t begin) {
-    size_t n = put_string(to, name), end = n + ENTRY_ROOM - 2;
+    size_t n = put_string(to, name, strlen(name)), end = n + ENTRY_ROOM - 2;
 #define PUT(...) n += (size_t)snprintf(to + n, end - n, __VA_ARGS__)
     PUT(":{\"dtype\":\"%s\",\"shape\":[", name_of(t->dtype));
     for (int d = 0; d < t->rank; d++)
@@ -164,7 +168,7 @@ static size_t put_entry(char *to, const char *name, const weft_tensor *t, uint64
 /* Whether the format has them all, and the room that their header takes at most. */
 static weft_status check(const weft_bundle *bundle, size_t *room) {
     uint64_t total = 0;
-    *room = 8 + 2 + 8;
+    *room = 8 + 2 + 8 + TEXT_ROOM;
     for (size_t i = 0; i < weft_bundle_count(bundle); i++) {
         const char *name;
         const weft_tensor *t = weft_bundle_at(bundle, i, &name);
@@ -180,16 +184,47 @@ static weft_status check(const weft_bundle *bundle, size_t *room) {
             !weft_add_size(*room, 6 * strlen(name) + ENTRY_ROOM, room))
             return weft_fail(WEFT_E_OVERFLOW, "'%.80s': the file would be too large", name);
     }
+    for (size_t i = 0; i < weft_bundle_n_texts(bundle); i++) {
+        const char *key;
+        size_t n_bytes;
+        weft_bundle_text_at(bundle, i, &key, &n_bytes);
+        *room += 6 * (strlen(key) + n_bytes) + TEXT_ROOM; /* of what lies in memory: fits */
+    }
     return WEFT_OK;
+}
+
+/* The member of texts, where there are some; gives its length. */
+static size_t put_texts(const weft_bundle *bundle, char *to) {
+    static const char head[] = "\"__metadata__\":{";
+    size_t n = 0, count = weft_bundle_n_texts(bundle);
+    if (count == 0)
+        return 0;
+    memcpy(to, head, sizeof head - 1);
+    n += sizeof head - 1;
+    for (size_t i = 0; i < count; i++) {
+        const char *key;
+        size_t n_bytes;
+        const char *text = weft_bundle_text_at(bundle, i, &key, &n_bytes);
+        if (i > 0)
+            to[n++] = ',';
+        n += put_string(to + n, key, strlen(key));
+        to[n++] = ':';
+        n += put_string(to + n, text, n_bytes);
+    }
+    to[n++] = '}';
+    return n;
 }
 
 /* The length of the JSON, the JSON, and spaces up to a multiple of 8. */
 static size_t put_header(const weft_bundle *bundle, char *to) {
     order o = {bundle, 8, 0};
-    const char *name, *comma = "";
+    const char *name;
     uint64_t begin = 0;
     size_t n = 8;
     to[n++] = '{';
+    size_t texts = put_texts(bundle, to + n);
+    const char *comma = texts ? "," : "";
+    n += texts;
     for (const weft_tensor *t; (t = next_tensor(&o, &name)); comma = ",") {
         if (*comma)
             to[n++] = *comma;

@@ -297,6 +297,42 @@ static void safetensors_are_these_bytes(void **state) {
     weft_bundle_release(&b);
 }
 
+static void safetensors_keep_texts(void **state) {
+    fixture *x = *state;
+    static const char header[] =
+        "{\"__metadata__\":{\"format\":\"pt\",\"a \\\"b\\\"\":\"\\u000a\xc3\xa4\\\\"
+        "\"},\"t\":{\"dtype\":\"F32\"";
+    weft_bundle *b, *back;
+    assert_weft_ok(weft_bundle_create(x->engine, &b));
+    assert_weft_ok(weft_bundle_put_text(b, "format", "pt"));
+    assert_weft_ok(weft_bundle_put_text(b, "a \"b\"", "\n\xc3\xa4\\"));
+    assert_weft_fails(weft_bundle_put_text(b, "format", "np"), WEFT_E_ARGUMENT);
+    assert_weft_fails(weft_bundle_put_text(b, "x", "\xff"), WEFT_E_ARGUMENT);
+    assert_weft_fails(weft_bundle_put_text(b, "x", NULL), WEFT_E_NULL);
+    for (int n_tensors = 0; n_tensors < 2; n_tensors++) { /* texts alone are a file, too */
+        assert_weft_ok(weft_safetensors_save(b, in_folder(x->f, "b.safetensors")));
+        assert_weft_ok(weft_safetensors_load(x->engine, x->f->file, &back));
+        assert_int_equal(weft_bundle_count(back), n_tensors);
+        assert_int_equal(weft_bundle_n_texts(back), 2);
+        size_t n;
+        const char *key;
+        assert_string_equal(weft_bundle_find_text(back, "format", &n), "pt");
+        assert_int_equal(n, 2);
+        assert_string_equal(weft_bundle_text_at(back, 1, &key, NULL), "\n\xc3\xa4\\");
+        assert_string_equal(key, "a \"b\"");
+        assert_null(weft_bundle_find_text(back, "x", NULL));
+        assert_null(weft_bundle_text_at(back, 2, NULL, NULL));
+        weft_bundle_release(&back);
+        if (n_tensors == 0)
+            assert_weft_ok(weft_bundle_put(b, "t", iota(x->s, 3)));
+    }
+    size_t n;
+    unsigned char *file = read_bytes(x->f->file, &n);
+    assert_memory_equal(file + 8, header, sizeof header - 1);
+    free(file);
+    weft_bundle_release(&b);
+}
+
 /* Every byte of a small archive changed, and every cut: read as before or refused with a reason,
  * and what carries the elements never changes unseen. */
 static void damaged_archives_are_refused(void **state) {
@@ -400,6 +436,7 @@ int main(void) {
         file_test(bundles_keep_names_and_tensors),
         file_test(archives_come_back),
         file_test(safetensors_are_these_bytes),
+        file_test(safetensors_keep_texts),
         file_test(damaged_archives_are_refused),
         file_test(one_name_twice_is_refused),
         file_test(every_allocation_may_fail),
