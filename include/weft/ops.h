@@ -283,8 +283,8 @@ WEFT_API weft_tensor *weft_layer_norm(weft_scope *s, weft_tensor *x, weft_tensor
  * [n_out] f32. Half, blocks; [B…, n_out] f32 */
 WEFT_API weft_tensor *weft_linear(weft_scope *s, weft_tensor *x, weft_tensor *weight,
                                   weft_tensor *bias);
-/* act(linear(x)), with its bits and without a second pass: SiLU, GELU (both), ReLU or the sigmoid.
- * Half, blocks; [B…, n_out] f32 */
+/* act(linear(x)), with its bits and without a second pass: SiLU, GELU (both), ReLU, its square or
+ * the sigmoid. Half, blocks; [B…, n_out] f32 */
 WEFT_API weft_tensor *weft_linear_act(weft_scope *s, weft_tensor *x, weft_tensor *weight,
                                       weft_tensor *bias, weft_activation act);
 /* rows of table [n_rows, n] of any float or quantised type by ids [T] i32. Half, blocks; [T, n]

@@ -76,6 +76,12 @@ static weft_status add_tensor(weft_bundle *bundle, const unsigned char *data,
     return weft_weights_take(bundle->weights, t->name, copy);
 }
 
+static weft_status add_text(weft_bundle *bundle, const weft_safetensors_pair *p) {
+    if (strlen(p->key) != p->key_bytes)
+        return weft_fail(WEFT_E_FORMAT, "the key '%.80s' of __metadata__ has a NUL", p->key);
+    return weft_bundle_take_text(bundle, p->key, p->value, p->value_bytes);
+}
+
 weft_status weft_safetensors_load(weft_engine *engine, const char *path, weft_bundle **out) {
     weft_mapping map = {0};
     weft_safetensors file = {0};
@@ -89,8 +95,7 @@ weft_status weft_safetensors_load(weft_engine *engine, const char *path, weft_bu
         for (size_t i = 0; !status && i < file.n_tensors; i++)
             status = add_tensor(*out, map.data, &file.tensors[i]);
         for (size_t i = 0; !status && i < file.n_pairs; i++)
-            status = weft_bundle_take_text(*out, file.pairs[i].key, file.pairs[i].value,
-                                           file.pairs[i].value_bytes);
+            status = add_text(*out, &file.pairs[i]);
         if (status)
             weft_fail_in(status, "%s", path);
     }

@@ -333,6 +333,26 @@ static void safetensors_keep_texts(void **state) {
     weft_bundle_release(&b);
 }
 
+/* Texts may have NULs, which a file writes as it does other controls; keys may not. */
+static void nul_in_texts_of_safetensors(void **state) {
+    fixture *x = *state;
+    static const char texts[] = "\x28\0\0\0\0\0\0\0{\"__metadata__\":{\"key\":\"a\\u0000b\"}}     ";
+    static const char keys[] = "\x28\0\0\0\0\0\0\0{\"__metadata__\":{\"k\\u0000y\":\"text\"}}    ";
+    weft_bundle *b;
+    size_t n;
+    write_bytes(x->f, "nul.safetensors", texts, 48);
+    for (int saved = 0; saved < 2; saved++) {
+        assert_weft_ok(weft_safetensors_load(x->engine, x->f->file, &b));
+        assert_memory_equal(weft_bundle_find_text(b, "key", &n), "a\0b", 4);
+        assert_int_equal(n, 3);
+        assert_weft_ok(weft_safetensors_save(b, in_folder(x->f, "again.safetensors")));
+        weft_bundle_release(&b);
+    }
+    write_bytes(x->f, "nul.safetensors", keys, 48);
+    assert_weft_fails(weft_safetensors_load(x->engine, x->f->file, &b), WEFT_E_FORMAT);
+    assert_detail_has("has a NUL");
+}
+
 /* Every byte of a small archive changed, and every cut: read as before or refused with a reason,
  * and what carries the elements never changes unseen. */
 static void damaged_archives_are_refused(void **state) {
@@ -437,6 +457,7 @@ int main(void) {
         file_test(archives_come_back),
         file_test(safetensors_are_these_bytes),
         file_test(safetensors_keep_texts),
+        file_test(nul_in_texts_of_safetensors),
         file_test(damaged_archives_are_refused),
         file_test(one_name_twice_is_refused),
         file_test(every_allocation_may_fail),

@@ -317,7 +317,7 @@ static void test_activated(void **state) {
     assert_weft_ok(weft_tensor_read(y, got, sizeof got));
     assert_memory_equal(got, ((float[]){1, 0, 0, 1, 0, 0}), sizeof got);
     scope_failed(s, weft_linear_act(s, y, y, NULL, WEFT_ACT_SWIGLU_CLAMPED), WEFT_E_ARGUMENT,
-                 "linear_act: activation 5", "one input");
+                 "linear_act: activation 6", "one input");
 }
 
 static void test_zero_extents(void **state) {

@@ -138,6 +138,8 @@ static double activated(weft_activation act, double x) {
         return 0.5 * x * erfc(-x * 0.7071067811865476);
     case WEFT_ACT_RELU:
         return fmax(x, 0);
+    case WEFT_ACT_RELU_SQUARED:
+        return fmax(x, 0) * fmax(x, 0);
     default:
         return 1 / (1 + exp(-x));
     }
