@@ -223,10 +223,6 @@ static bool plan(weft_scope *s, attn_job *j, size_t threads, bool *split) {
     if (*split)
         cut_tiles(j, most);
     j->few = j->tile_rows * j->group <= DIRECT_QUERIES;
-    const weft_engine *engine = weft_scope_engine(s);
-    j->bf16 = !j->few && engine->numbers == WEFT_NUMBERS_DEFAULT && j->n_rows >= WEFT_BATCH_ROWS &&
-              j->kernels->panel_bf16 != NULL && weft_dtype_is_plain(j->v_type);
-    j->bf16_scores = j->bf16 && (j->kernels->isa == WEFT_ISA_AMX || engine->bf16_always);
     j->state_floats = weft_attn_lanes_up(j->dim_v + 2);
     size_t partials = weft_size_of(weft_size_of(weft_size_of(j->n_rows, j->n_head), j->n_blocks),
                                    j->state_floats * sizeof *j->partials);
@@ -239,7 +235,10 @@ static bool plan(weft_scope *s, attn_job *j, size_t threads, bool *split) {
 }
 
 static bool run(weft_scope *s, attn_job *j) {
-    bool split;
+    bool split, done = false;
+    if (weft_attn_bf16_serves(j, weft_scope_engine(s)) &&
+        (!weft_attn_bf16_run(s, j, &done) || done))
+        return done;
     size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
     if (!plan(s, j, threads, &split))
         return false;
@@ -411,6 +410,7 @@ weft_tensor *weft_attention(weft_scope *s, weft_tensor *q, weft_tensor *k, weft_
                   .n_rows = (size_t)q->dims[0],
                   .n_head = (size_t)q->dims[1],
                   .n_kv = (size_t)k->dims[1],
+                  .n_cache_blocks = k->dims[0] / params->block_size,
                   .dim = (size_t)q->dims[2],
                   .dim_v = (size_t)width_of(v, params)};
     j.group = j.n_head / j.n_kv;

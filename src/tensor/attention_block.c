@@ -37,8 +37,7 @@ size_t weft_attn_lanes_up(size_t n) {
 size_t weft_attn_work_floats(const attn_job *j) {
     size_t n_q = j->tile_rows * j->group;
     size_t block = j->few ? 0 : j->dim16 * j->ld + (size_t)j->params.block_size * j->dim_v16;
-    return n_q * (j->dim16 + j->ld + j->dim_v16) + block + weft_attn_lanes_up(6 * n_q) +
-           (j->bf16 ? weft_attn_bf16_floats(j) : 0);
+    return n_q * (j->dim16 + j->ld + j->dim_v16) + block + weft_attn_lanes_up(6 * n_q);
 }
 
 attn_work weft_attn_work_of(const attn_job *j, int thread) {
@@ -53,8 +52,6 @@ attn_work weft_attn_work_of(const attn_job *j, int thread) {
     w.block_most = w.sum + n_q;
     w.block_sum = w.block_most + n_q;
     w.factors = w.block_sum + n_q;
-    if (j->bf16)
-        weft_attn_bf16_place(j, w.most + weft_attn_lanes_up(6 * n_q), &w);
     return w;
 }
 
@@ -67,8 +64,6 @@ void weft_attn_load_queries(const attn_job *j, const attn_tile *t, size_t kv, co
             memcpy(to, from, j->dim * sizeof *to);
             memset(to + j->dim, 0, (j->dim16 - j->dim) * sizeof *to);
         }
-    if (j->bf16_scores)
-        weft_attn_bf16_queries(j, t->n * j->group, w);
 }
 
 /* The first position of a block in the cache, one head: its key or its value. */
@@ -89,10 +84,8 @@ void weft_attn_score_block(const attn_job *j, const attn_tile *t, int32_t block,
     size_t n = 0; /* positions of the block, up to the last that is seen */
     *first = t->n;
     *end = 0;
-    w->alike = j->bf16;
     for (size_t r = 0; r < t->n; r++) {
         attn_part p = weft_attn_part_of(j, t->row + r, block);
-        w->alike = w->alike && p.n > 0 && p.low == 0 && (r == 0 || p.n == n);
         if (p.n == 0)
             continue;
         *first = r < *first ? r : *first;
@@ -110,8 +103,6 @@ void weft_attn_score_block(const attn_job *j, const attn_tile *t, int32_t block,
     if (j->few) {
         k->attn_few_scores(j->k_type, q, n_q, j->dim, keys, k_row, n,
                            w->ahead[0] ? w->ahead[0] + kv * j->k_head : NULL, scores, j->ld);
-    } else if (w->alike && j->bf16_scores) {
-        weft_attn_bf16_scores(j, keys, n, n_q, w);
     } else {
         k->attn_keys(j->k_type, keys, k_row, j->dim, n, w->keys, j->ld);
         k->attn_scores(q, n_q, j->dim, w->keys, j->ld, n, scores);
@@ -129,7 +120,7 @@ void weft_attn_score_block(const attn_job *j, const attn_tile *t, int32_t block,
             k->attn_softmax(s, p.n, scale, j->params.softcap, &w->block_most[i], &w->block_sum[i]);
         }
     }
-    if (!j->few && !w->alike)
+    if (!j->few)
         k->attn_rows(j->v_type, row_of(j, t, block, kv, 1), j->n_kv * j->v_head, j->dim_v, n,
                      w->values);
 }
@@ -147,8 +138,6 @@ static void sum_part(const attn_job *j, const attn_tile *t, int32_t block, size_
         j->kernels->attn_few_values(j->v_type, scores, j->ld, n_q,
                                     row_of(j, t, block, kv, 1) + p.low * row, row, j->dim_v, p.n,
                                     ahead, factors, acc);
-    } else if (w->alike) {
-        weft_attn_bf16_values(j, row_of(j, t, block, kv, 1), p.n, n_q, w, factors, acc);
     } else {
         j->kernels->attn_values(scores, j->ld, n_q, w->values + p.low * j->dim_v16, j->dim_v, p.n,
                                 factors, acc);

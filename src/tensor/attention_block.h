@@ -30,8 +30,7 @@ typedef struct attn_job {
     weft_dtype k_type, v_type;
     size_t k_head, v_head;                          /* bytes of one head's row */
     size_t n_rows, n_head, n_kv, group, dim, dim_v; /* group: query heads a KV head */
-    bool bf16; /* in blocks that all rows of a tile see alike, values are summed in bfloat16 */
-    bool bf16_scores;          /* and scores by products of bfloat16 parts */
+    int64_t n_cache_blocks;
     bool few;                  /* no tile has queries enough to lay keys out for */
     size_t dim16, dim_v16, ld; /* rounded up to whole lanes; ld: the positions of a block */
     float *y;                  /* [n_rows, n_head * dim_v] */
@@ -53,11 +52,6 @@ typedef struct attn_work {
     float *scores;                 /* [n_q, ld] */
     float *acc, *most, *sum;       /* the state of each query: [n_q, dim_v16], [n_q], [n_q] */
     float *block_most, *block_sum; /* of the block alone */
-    float *part;                   /* bf16: what a block adds to acc; [n_q, dim_v16] and more */
-    float *key_panels;             /* bf16_scores: of a block, in parts */
-    uint16_t *q_tiles, *p_tiles;   /* bf16: queries and probabilities, as panel_bf16 wants them */
-    float *tile_sums;              /* bf16: its room */
-    bool alike;                    /* bf16: all rows see the block's first positions, alike */
     float *factors;                /* [n_q, 2] by which state and block are scaled */
     /* Keys and values, all heads, of the block after this one; NULL: none. A history is read from
      * memory once, and no hardware sees where its next block lies. */
@@ -95,19 +89,14 @@ void weft_attn_sum_values(const attn_job *j, const attn_tile *t, int32_t block, 
                           const attn_work *w, size_t first, size_t end, const float *factors,
                           float *acc);
 
-/* attention_bf16.c: its part of the scratch, and where that lies. */
-size_t weft_attn_bf16_floats(const attn_job *j);
-void weft_attn_bf16_place(const attn_job *j, float *memory, attn_work *w);
-/* Of the n_q queries that are loaded; the scores with n keys; the sum of n values weighted by the
- * probabilities in w->scores, for acc as in attn_values. */
-void weft_attn_bf16_queries(const attn_job *j, size_t n_q, const attn_work *w);
-void weft_attn_bf16_scores(const attn_job *j, const unsigned char *keys, size_t n, size_t n_q,
-                           const attn_work *w);
-void weft_attn_bf16_values(const attn_job *j, const unsigned char *values, size_t n, size_t n_q,
-                           const attn_work *w, const float *factors, float *acc);
-
 /* What an online softmax scales by: *most and *sum take in a block's. */
 void weft_attn_join(const weft_kernels *k, size_t n, const float *block_most,
                     const float *block_sum, float *most, float *sum, float *factors);
+
+/* attention_bf16.c: the whole of a job whose kernels, scope and `y` are set. Whether it may take
+ * the job; false: the status is set. *done false: a value is not finite, and y must be calculated
+ * in another way. */
+bool weft_attn_bf16_serves(const attn_job *j, const weft_engine *engine);
+bool weft_attn_bf16_run(weft_scope *s, const attn_job *j, bool *done);
 
 #endif

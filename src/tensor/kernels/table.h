@@ -1,6 +1,6 @@
 /* The kernel table: one entry an operation, one constant table a variant, which has the entries of
  * the variant it builds on but for its own. All give the same bits, except for what is named
- * panel_bf16; docs/numerics.md has the order of every sum. kernels.list names them all. */
+ * bf16; docs/numerics.md has the order of every sum. kernels.list names them all. */
 #ifndef WEFT_KERNELS_TABLE_H
 #define WEFT_KERNELS_TABLE_H
 
@@ -26,6 +26,28 @@ typedef struct weft_bf16_rows {
     size_t step; /* elements; weft_bf16_step */
     size_t n, n_cols;
 } weft_bf16_rows;
+
+#define WEFT_ATTN_BF16_QUERIES 32 /* that go together; their state has a lane each */
+
+/* What the steps of attn_bf16 share. */
+typedef struct weft_attn_bf16 {
+    size_t key_tiles, dim_v16; /* head_dim / 32 and dim_v, rounded up: dim_v to a multiple of 16 */
+    size_t values_step;        /* elements between the tiles of 16 elements of values */
+    float scale, softcap;      /* softcap 0: none */
+    float *scores;             /* scratch: [greatest n, 32] */
+    uint16_t *probabilities;   /* scratch: [2, greatest n / 32] tiles */
+} weft_attn_bf16;
+
+/* 32 queries and n positions, a multiple of 32. */
+typedef struct weft_attn_bf16_step {
+    const uint16_t *queries; /* [2, key_tiles] tiles of attn_bf16_queries */
+    const uint16_t *keys;    /* [n / 16, key_tiles] tiles of attn_bf16_keys */
+    const uint16_t *values;  /* [dim_v16 / 16, n / 32] tiles of attn_bf16_values */
+    size_t n;
+    int32_t first;             /* the number of the first of these positions */
+    const int32_t *low, *high; /* [32]: those that a query sees; NULL: all of these */
+    float *acc, *most, *sum;   /* the state: [dim_v16, 32], [32], [32]; at first 0, -inf, 0 */
+} weft_attn_bf16_step;
 
 typedef struct weft_kernels {
     weft_isa isa;
@@ -91,6 +113,22 @@ typedef struct weft_kernels {
      * [n_parts, 2]. */
     void (*attn_merge)(const float *parts, size_t stride, size_t n_parts, const float *factors,
                        size_t n, float *acc);
+
+    /* The same in products of bfloat16, for long steps in default mode; NULL where the CPU has
+     * none. Sums and exponentials are float32. Rows that are NULL count as zeros. */
+
+    /* 16 rows as tiles of rows_bf16: [ceil(dim / 32), 16, 32]. */
+    void (*attn_bf16_keys)(weft_dtype dtype, const void *const *rows, size_t dim, uint16_t *tiles);
+    /* 16 rows of floats, turned: [ceil(dim / 32), 16 pairs of elements, 16 rows, 2]. */
+    void (*attn_bf16_queries)(const void *const *rows, size_t dim, uint16_t *tiles);
+    /* 32 rows, turned: [ceil(dim / 16)] tiles [16 elements, 32 rows], `step` apart. False: one of
+     * the elements is not finite, so that 0 times it is not 0. */
+    bool (*attn_bf16_values)(weft_dtype dtype, const void *const *rows, size_t dim, size_t step,
+                             uint16_t *tiles);
+    /* Each step's state takes in its positions. */
+    void (*attn_bf16)(const weft_attn_bf16 *a, const weft_attn_bf16_step *steps, size_t n_steps);
+    /* Of a state the values times factors [32], to rows of dim elements. */
+    void (*attn_bf16_end)(const float *acc, size_t dim, const float *factors, float *const *rows);
 
     /* Recurrent layers, one step of one sequence. A lane is a channel or a column of the state,
      * except in ssm_*, whose sums run along a row of the state. y may not be an input. */

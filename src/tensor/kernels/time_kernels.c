@@ -148,6 +148,61 @@ static void call_attn_merge(const call *c) {
     c->k->attn_merge(c->o->x, FLOATS, 1, factors, FLOATS, c->o->y);
 }
 
+/* 32 rows of a cache. */
+static const void *const *cache_rows(const call *c, size_t first, const void *rows[32]) {
+    for (size_t r = 0; r < 32; r++)
+        rows[r] = c->o->weights + (first + r) * head_bytes(c->type);
+    return rows;
+}
+
+static void call_attn_bf16_keys(const call *c) {
+    const void *rows[32];
+    for (size_t at = 0; at < POSITIONS; at += 16)
+        c->k->attn_bf16_keys(c->type, cache_rows(c, at, rows), HEAD_DIM,
+                             (uint16_t *)(void *)c->o->y + at * HEAD_DIM);
+}
+
+static void call_attn_bf16_values(const call *c) {
+    const void *rows[32];
+    for (size_t at = 0; at < POSITIONS; at += 32)
+        c->k->attn_bf16_values(c->type, cache_rows(c, at, rows), HEAD_DIM, WEFT_BF16_TILE,
+                               (uint16_t *)(void *)c->o->y + at * HEAD_DIM);
+}
+
+static void call_attn_bf16_queries(const call *c) {
+    const void *rows[16];
+    for (size_t r = 0; r < 16; r++)
+        rows[r] = c->o->x + r * FLOATS / 16;
+    c->k->attn_bf16_queries(rows, FLOATS / 16, (uint16_t *)(void *)c->o->y);
+}
+
+/* Any bytes will do for tiles. */
+static void call_attn_bf16(const call *c) {
+    const uint16_t *tiles = (const uint16_t *)(const void *)c->o->weights;
+    float *y = c->o->y;
+    weft_attn_bf16 a = {.key_tiles = HEAD_DIM / 32,
+                        .dim_v16 = HEAD_DIM,
+                        .values_step = POSITIONS / 32 * WEFT_BF16_TILE,
+                        .scale = 0.1f,
+                        .scores = y,
+                        .probabilities = (uint16_t *)(void *)(y + FLOATS)};
+    weft_attn_bf16_step s = {.queries = tiles,
+                             .keys = tiles,
+                             .values = tiles,
+                             .n = POSITIONS,
+                             .acc = y + 2 * FLOATS,
+                             .most = y + 3 * FLOATS,
+                             .sum = y + 3 * FLOATS + WEFT_ATTN_BF16_QUERIES};
+    c->k->attn_bf16(&a, &s, 1);
+}
+
+static void call_attn_bf16_end(const call *c) {
+    float *rows[WEFT_ATTN_BF16_QUERIES];
+    for (size_t r = 0; r < WEFT_ATTN_BF16_QUERIES; r++)
+        rows[r] = c->o->y + r * (FLOATS / WEFT_ATTN_BF16_QUERIES);
+    c->k->attn_bf16_end(c->o->x, FLOATS / WEFT_ATTN_BF16_QUERIES, c->o->x, rows);
+}
+
 static void call_rms_norm(const call *c) {
     c->k->rms_norm(c->o->x, c->o->x + FLOATS, FLOATS, 1e-5f, c->o->y);
 }
@@ -292,6 +347,7 @@ typedef enum work_kind {
     WORK_CACHE,     /* positions of one head, of every type of a cache */
     WORK_HISTORY,   /* the same, out of memory, for three queries */
     WORK_ATTENTION, /* the same as floats, for 1 and 16 queries */
+    WORK_QUERIES,   /* the same as tiles, for all queries that go together */
     WORK_MAPS,      /* FLOATS elements of some functions */
     WORK_FLOATS     /* FLOATS elements, `bytes` each */
 } work_kind;
@@ -310,6 +366,11 @@ static const timed table[] = {
     {"panel_f32", call_panel_f32, WORK_PANELS, false, 0},
     {"rows_bf16", call_rows_bf16, WORK_FLOATS, false, 6},
     {"panel_bf16", call_panel_bf16, WORK_TILES, false, 0},
+    {"attn_bf16_keys", call_attn_bf16_keys, WORK_CACHE, false, 0},
+    {"attn_bf16_queries", call_attn_bf16_queries, WORK_FLOATS, false, 6},
+    {"attn_bf16_values", call_attn_bf16_values, WORK_CACHE, false, 0},
+    {"attn_bf16", call_attn_bf16, WORK_QUERIES, false, 0},
+    {"attn_bf16_end", call_attn_bf16_end, WORK_FLOATS, false, 8},
     {"rms_norm", call_rms_norm, WORK_FLOATS, false, 12},
     {"layer_norm", call_layer_norm, WORK_FLOATS, false, 16},
     {"softmax", call_softmax, WORK_FLOATS, false, 8},
@@ -468,6 +529,13 @@ static void time_attention(run_state *r, const kernel_name *n, const timed *t, c
     }
 }
 
+static void time_queries(run_state *r, const kernel_name *n, const timed *t, call *c) {
+    double elements = (double)HEAD_DIM * POSITIONS;
+    c->rows = WEFT_ATTN_BF16_QUERIES;
+    work_cost cost = {2 * 2 * elements, 2 * 2 * elements * (double)c->rows, "bf16"};
+    time_line(r, n, t, c, &cost, "");
+}
+
 static void time_maps(run_state *r, const kernel_name *n, const timed *t, call *c) {
     for (c->rows = 0; c->rows < sizeof maps / sizeof maps[0]; c->rows++) {
         work_cost cost = {.bytes = (double)(FLOATS * maps[c->rows].bytes), .limit = ""};
@@ -488,6 +556,8 @@ static void time_one(run_state *r, const kernel_name *n) {
         time_maps(r, n, t, &c);
     } else if (t->kind == WORK_ATTENTION) {
         time_attention(r, n, t, &c);
+    } else if (t->kind == WORK_QUERIES) {
+        time_queries(r, n, t, &c);
     } else {
         work_cost cost = {.bytes = (double)(FLOATS * t->bytes), .limit = ""};
         if (t->run == call_quantize_q8)

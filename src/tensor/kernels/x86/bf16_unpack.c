@@ -1,19 +1,11 @@
 /* Panels as tiles of bfloat16 (AVX512-BF16). */
 #include "tensor/kernels/x86/bf16_unpack.h"
 #include "tensor/kernels/table.h"
+#include "tensor/kernels/x86/bf16_pairs.h"
 #include "tensor/kernels/x86/quants_avx512.h"
 
-/* Two columns of 16 rows, one behind the other, as pairs. */
-WEFT_INLINE __m512i interleave(__m512i columns) {
-    const __m512i order =
-        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-    return _mm512_permutexvar_epi16(order, columns);
-}
-
 WEFT_INLINE void put_pair(uint16_t *tile, size_t pair, __m512 first, __m512 second) {
-    __m512i columns = (__m512i)_mm512_cvtne2ps_pbh(second, first);
-    _mm512_storeu_si512(tile + 32 * pair, interleave(columns));
+    _mm512_storeu_si512(tile + 32 * pair, bf16_pairs(first, second));
 }
 
 /* A value is factor * (256 + quant) + rest: a byte becomes such a float by putting it into the
@@ -81,7 +73,8 @@ WEFT_INLINE void unpack_floats(weft_dtype dtype, const void *panel, size_t n_col
                                size_t end, uint16_t *tile) {
     for (size_t k = 32 * begin; k < 32 * end; k += 2, tile += 32) {
         if (dtype == WEFT_BF16 && k + 1 < n_cols) /* as they are */
-            _mm512_storeu_si512(tile, interleave(quants_load((const uint16_t *)panel + 16 * k)));
+            _mm512_storeu_si512(tile,
+                                bf16_interleave(quants_load((const uint16_t *)panel + 16 * k)));
         else
             put_pair(tile, 0, float_column(dtype, panel, k, n_cols),
                      float_column(dtype, panel, k + 1, n_cols));
