@@ -278,7 +278,9 @@ bool weft_attn_bf16_serves(const attn_job *j, const weft_engine *engine) {
     size_t n_runs = 1;
     for (size_t r = 1; r < j->n_rows; r++)
         n_runs += j->rows[r].blocks != j->rows[r - 1].blocks;
-    return engine->numbers == WEFT_NUMBERS_DEFAULT && j->n_rows >= WEFT_BATCH_ROWS &&
+    bool wide =
+        j->k_type == WEFT_F32 || j->v_type == WEFT_F32; /* whose owner asks for more digits */
+    return engine->numbers == WEFT_NUMBERS_DEFAULT && j->n_rows >= WEFT_BATCH_ROWS && !wide &&
            j->kernels->attn_bf16 != NULL && j->params.scale > 0 &&
            j->n_rows * j->group >= QUERIES * n_runs;
 }

@@ -144,8 +144,7 @@ static void test_llama_against_double(void **state) {
             for (int v = 0; v < TINY_VOCAB; v++)
                 most = fmax(most, fabs(expected[v] - (double)whole[i * TINY_VOCAB + v]));
         }
-        /* Default mode may sum a long step's values in bfloat16. */
-        if (most > (mode == WEFT_NUMBERS_DEFAULT ? 0.02 : 5e-5))
+        if (most > 5e-5) /* weights and a cache of f32 stay in float32 in every mode */
             fail_msg("mode %d: %g off", mode, most);
         weft_scope_release(&scope);
         weft_cache_release(&cache);
@@ -286,17 +285,21 @@ static void test_types_of_the_cache_have_the_scalar_bits(void **state) {
     }
 }
 
-/* Default mode may use other sums in long steps, but stays near. */
+/* Default mode may use other sums in long steps, but stays near; nearer with a cache of f32, whose
+ * attention is not in bfloat16. */
 static void test_default_mode_is_near(void **state) {
     (void)state;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 8; i++) {
+        bool wide = i < 4;
         tiny t;
-        tiny_open(&t, archs[i], true, WEFT_NUMBERS_DEFAULT, true);
+        tiny_open(&t, archs[i % 4], true, WEFT_NUMBERS_DEFAULT, true);
         weft_scope *scope = new_scope(&t);
-        weft_cache *cache = new_cache(&t, 2 * N, WEFT_F32, 2);
+        weft_cache *cache = new_cache(&t, 2 * N, wide ? WEFT_F32 : WEFT_F16, 2);
         feed(&t, cache, scope, new_sequence(cache), 0, N, N, whole);
         feed(&t, cache, scope, new_sequence(cache), 0, N, 1, other);
-        assert_true(farthest(whole, other, N * TINY_VOCAB) < 0.02);
+        double off = (double)farthest(whole, other, N * TINY_VOCAB);
+        if (!(off < (wide ? 0.02 : 0.05)))
+            fail_msg("%s, %s cache: %g off", archs[i % 4], wide ? "f32" : "f16", off);
         weft_cache_release(&cache);
         weft_scope_release(&scope);
         tiny_close(&t);
