@@ -1,6 +1,10 @@
 /* Attention of long steps in default mode, where the CPU multiplies bfloat16: scores and weighted
  * values are products of bfloat16, sums and exponentials float32.
  *
+ * A probability and a value may lose bits: their sum is an average. A score may not, it is an
+ * exponent: q and k are each a rounded part and the rest, and three of the four products are summed
+ * (as in Henry, Tang and Heinecke 2019).
+ *
  * The rows of one sequence are a run. Keys and values of a span of its positions are laid out as
  * tiles once, for all rows and query heads; then groups of 32 queries take the span's chunks in
  * order into their states (the online softmax of attention.c). Chunks begin at fixed positions, and
@@ -210,7 +214,7 @@ static void *take_scratch(weft_scope *s, size_t n, size_t item_bytes) {
 static bool take_memory(weft_scope *s, span_job *b, size_t most_rows, size_t most_chunks) {
     const attn_job *j = b->j;
     size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
-    b->shape = (weft_attn_bf16){.key_tiles = weft_ceil_div(j->dim, 32),
+    b->shape = (weft_attn_bf16){.key_tiles = WEFT_ATTN_BF16_PARTS * weft_ceil_div(j->dim, 32),
                                 .dim_v16 = weft_attn_lanes_up(j->dim_v),
                                 .values_step = tiles(CHUNK / 32),
                                 .scale = j->params.scale,
@@ -281,7 +285,7 @@ bool weft_attn_bf16_serves(const attn_job *j, const weft_engine *engine) {
     bool wide =
         j->k_type == WEFT_F32 || j->v_type == WEFT_F32; /* whose owner asks for more digits */
     return engine->numbers == WEFT_NUMBERS_DEFAULT && j->n_rows >= WEFT_BATCH_ROWS && !wide &&
-           j->kernels->attn_bf16 != NULL && j->params.scale > 0 &&
+           j->kernels->attn_bf16 != NULL && j->params.scale > 0 && j->slopes == NULL &&
            j->n_rows * j->group >= QUERIES * n_runs;
 }
 

@@ -2,7 +2,8 @@
  * some chunks is the softmax's, against float64 of the rounded factors. */
 #include "kernels_test.h"
 
-enum { QUERIES = WEFT_ATTN_BF16_QUERIES, CHUNK = 96, MOST_DIM = 272, TILE = WEFT_BF16_TILE };
+enum { QUERIES = WEFT_ATTN_BF16_QUERIES, CHUNK = 96, MOST_DIM = 272, TILE = WEFT_BF16_TILE,
+       PARTS = WEFT_ATTN_BF16_PARTS };
 static const weft_dtype types[] = {WEFT_F32, WEFT_F16, WEFT_BF16, WEFT_Q8_0};
 static const size_t dims[] = {1, 16, 40, 64, 80, 96, 128, 192, 256, 257};
 
@@ -37,7 +38,7 @@ static void random_rows(weft_dtype dtype, size_t dim, size_t gap, const void *ro
 }
 
 static void check_layout(const weft_kernels *k, weft_dtype dtype, size_t dim) {
-    static uint16_t keys[9 * TILE], values[17 * TILE], queries[9 * TILE];
+    static uint16_t keys[9 * PARTS * TILE], values[17 * TILE], queries[9 * PARTS * TILE];
     const void *rows[32], *floats[16];
     random_rows(dtype, dim, dim % 9, rows);
     for (size_t r = 0; r < 16; r++)
@@ -49,10 +50,14 @@ static void check_layout(const weft_kernels *k, weft_dtype dtype, size_t dim) {
         for (size_t r = 0; r < 32; r++) {
             bool padding = dtype == WEFT_Q8_0 && i >= dim; /* whatever its block holds */
             uint16_t want = weft_f32_to_bf16(row_floats[r][i]);
-            if (r < 16 && !padding)
-                assert_int_equal(keys[i / 32 * TILE + 32 * r + i % 32], want);
-            if (r < 16)
-                assert_int_equal(queries[i / 32 * TILE + i % 32 / 2 * 32 + 2 * r + i % 2], want);
+            uint16_t rest = weft_f32_to_bf16(row_floats[r][i] - weft_bf16_to_f32(want));
+            for (size_t part = 0; part < PARTS && r < 16; part++) {
+                size_t tile = (i / 32 * PARTS + part) * TILE;
+                if (!padding)
+                    assert_int_equal(keys[tile + 32 * r + i % 32], part == 2 ? rest : want);
+                assert_int_equal(queries[tile + i % 32 / 2 * 32 + 2 * r + i % 2],
+                                 part == 1 ? rest : want);
+            }
             if (!padding)
                 assert_int_equal(values[i / 16 * TILE + i % 16 * 32 + r], want);
         }
@@ -105,7 +110,7 @@ static void query_range(const problem *p, int32_t i, int32_t *low, int32_t *high
     *low = p->window > 0 && *high >= p->window ? *high - p->window + 1 : 0;
 }
 
-/* Softmax in float64 of the rounded factors; gives the greatest difference of an element. */
+/* Softmax in float64 with rounded values; gives the greatest difference of an element. */
 static double difference(const problem *p) {
     double most = 0, score[320], out[MOST_DIM];
     for (int32_t i = 0; i < QUERIES; i++) {
@@ -116,7 +121,7 @@ static double difference(const problem *p) {
         for (int32_t j = low; j <= high; j++) {
             double dot = 0, cap = (double)p->softcap;
             for (size_t d = 0; d < p->dim; d++)
-                dot += (double)rounded(q[i][d]) * (double)rounded(keys[j][d]);
+                dot += (double)q[i][d] * (double)keys[j][d];
             score[j] = dot * (double)p->scale;
             score[j] = cap > 0 ? cap * tanh(score[j] / cap) : score[j];
             top = fmax(top, score[j]);
@@ -135,13 +140,13 @@ static double difference(const problem *p) {
 
 /* Runs the problem chunk by chunk into y. `mask`: give the ranges even where all see everything. */
 static void run_problem(const weft_kernels *k, const problem *p, bool mask) {
-    static uint16_t q_tiles[2 * 9 * TILE], k_tiles[CHUNK / 16 * 9 * TILE];
+    static uint16_t q_tiles[2 * 9 * PARTS * TILE], k_tiles[CHUNK / 16 * 9 * PARTS * TILE];
     static uint16_t v_tiles[17 * CHUNK / 32 * TILE], p_tiles[2 * CHUNK / 32 * TILE];
     static float scores[CHUNK * QUERIES], acc[MOST_DIM * QUERIES], most[QUERIES], sum[QUERIES];
     const void *rows[QUERIES];
     int32_t low[QUERIES], high[QUERIES];
     float *out[QUERIES];
-    weft_attn_bf16 a = {.key_tiles = (p->dim + 31) / 32,
+    weft_attn_bf16 a = {.key_tiles = PARTS * ((p->dim + 31) / 32),
                         .dim_v16 = (p->dim_v + 15) / 16 * 16,
                         .values_step = CHUNK / 32 * TILE,
                         .scale = p->scale,

@@ -285,8 +285,16 @@ static void test_types_of_the_cache_have_the_scalar_bits(void **state) {
     }
 }
 
-/* Default mode may use other sums in long steps, but stays near; nearer with a cache of f32, whose
- * attention is not in bfloat16. */
+static double root_mean_square(const float *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sqrt(sum / (double)n);
+}
+
+/* Default mode may use other sums in long steps, but stays near, in parts of the logits' own size
+ * (Gemma's are nine times the others'); nearer with a cache of f32, whose attention is not in
+ * bfloat16. */
 static void test_default_mode_is_near(void **state) {
     (void)state;
     for (size_t i = 0; i < 8; i++) {
@@ -297,7 +305,8 @@ static void test_default_mode_is_near(void **state) {
         weft_cache *cache = new_cache(&t, 2 * N, wide ? WEFT_F32 : WEFT_F16, 2);
         feed(&t, cache, scope, new_sequence(cache), 0, N, N, whole);
         feed(&t, cache, scope, new_sequence(cache), 0, N, 1, other);
-        double off = (double)farthest(whole, other, N * TINY_VOCAB);
+        double off = farthest(whole, other, N * TINY_VOCAB) /
+                     root_mean_square(other, N * TINY_VOCAB);
         if (!(off < (wide ? 0.02 : 0.05)))
             fail_msg("%s, %s cache: %g off", archs[i % 4], wide ? "f32" : "f16", off);
         weft_cache_release(&cache);

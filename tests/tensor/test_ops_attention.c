@@ -299,10 +299,10 @@ static void test_no_rows_and_refusals(void **state) {
 /* Beside the others: the head dims of models, more than a span of the cache, and latent attention's
  * wide heads. */
 static const setting long_settings[] = {
-    {9, 3, 64, 64, 64, 12, 700, WEFT_F16, 0, 0},     {4, 1, 256, 256, 64, 5, 300, WEFT_F16, 0, 70},
-    {4, 2, 96, 96, 64, 6, 333, WEFT_BF16, 0, 33},    {8, 4, 128, 128, 64, 4, 200, WEFT_Q8_0, 50, 0},
-    {5, 5, 192, 128, 64, 4, 190, WEFT_F16, 0, 33},   {32, 1, 576, 512, 64, 3, 150, WEFT_F16, 0, 0},
-    {8, 8, 512, 512, 64, 20, 1200, WEFT_BF16, 0, 0},
+    {9, 3, 64, 64, 64, 12, 700, WEFT_F16, 0, 0, 0},     {4, 1, 256, 256, 64, 5, 300, WEFT_F16, 0, 70, 0},
+    {4, 2, 96, 96, 64, 6, 333, WEFT_BF16, 0, 33, 0},    {8, 4, 128, 128, 64, 4, 200, WEFT_Q8_0, 50, 0, 0},
+    {5, 5, 192, 128, 64, 4, 190, WEFT_F16, 0, 33, 0},   {32, 1, 576, 512, 64, 3, 150, WEFT_F16, 0, 0, 0},
+    {8, 8, 512, 512, 64, 20, 1200, WEFT_BF16, 0, 0, 0},
 };
 
 /* Factors are within 2^-9 of their own: the root mean square of the difference to reproducible mode
@@ -351,6 +351,30 @@ static void test_long_steps_in_default_mode(void **state) {
     close_fixture(exact);
 }
 
+/* Scores far apart, of windows that end within a chunk: as exponents they may lose no bits. */
+static void test_long_steps_of_large_scores(void **state) {
+    static const setting sharp[] = {
+        {4, 2, 32, 32, 64, 3, 150, WEFT_F16, 0, 24, 0},
+        {4, 2, 64, 64, 64, 5, 300, WEFT_Q8_0, 0, 0, 0},
+        {4, 1, 128, 128, 64, 3, 150, WEFT_BF16, 0, 70, 0},
+    };
+    fixture *f = *state, *exact = open_fixture(2, WEFT_NUMBERS_REPRODUCIBLE);
+    double most = 0;
+    for (size_t i = 0; i < sizeof sharp / sizeof *sharp; i++) {
+        problem p = make_problem(f, &sharp[i]);
+        p.params.scale = 8;
+        weft_tensor *y = weft_attention(f->s, p.q, p.k, p.v, p.rows, &p.params);
+        weft_tensor *want = weft_attention(exact->s, p.q, p.k, p.v, p.rows, &p.params);
+        scope_ok(f->s);
+        scope_ok(exact->s);
+        most = fmax(most, difference(y, want));
+        free_problem(&p);
+    }
+    print_message("with large scores: %.2g\n", most);
+    assert_true(most <= MOST_DIFFERENCE);
+    close_fixture(exact);
+}
+
 /* A row's bits depend neither on the threads nor on the long step that it is part of. */
 static void test_long_steps_have_bits_of_their_own(void **state) {
     fixture *two = *state, *one = open_fixture(1, WEFT_NUMBERS_DEFAULT);
@@ -379,7 +403,7 @@ static void test_long_steps_have_bits_of_their_own(void **state) {
  * key. */
 static void test_long_steps_of_several_sequences(void **state) {
     fixture *f = *state, *exact = open_fixture(2, WEFT_NUMBERS_REPRODUCIBLE);
-    setting c = {9, 3, 64, 64, 64, 12, 150, WEFT_F16, 0, 60};
+    setting c = {9, 3, 64, 64, 64, 12, 150, WEFT_F16, 0, 60, 0};
     problem p = make_problem(f, &c);
     int32_t a[] = {3, 1, 7}, b[] = {5, -1, 99, 0, 4}, none[] = {-1};
     weft_attn_row rows[120];
@@ -434,7 +458,7 @@ static void test_long_steps_with_infinite_values(void **state) {
 /* Latent attention: values are the first columns of the keys. */
 static void test_long_steps_of_values_within_keys(void **state) {
     fixture *f = *state;
-    setting c = {20, 1, 80, 80, 64, 3, 150, WEFT_F16, 0, 0};
+    setting c = {20, 1, 80, 80, 64, 3, 150, WEFT_F16, 0, 0, 0};
     problem p = make_problem(f, &c);
     p.params.dim_v = 40;
     weft_tensor *apart = weft_tensor_copy(f->s, weft_tensor_narrow(f->s, p.k, 2, 0, 40));
@@ -461,6 +485,7 @@ int main(void) {
         T(test_keys_on_both_sides, setup_reproducible),
         T(test_same_bits_for_threads_and_steps, setup_one_thread),
         T(test_long_steps_in_default_mode, setup_two_threads),
+        T(test_long_steps_of_large_scores, setup_two_threads),
         T(test_long_steps_have_bits_of_their_own, setup_two_threads),
         T(test_long_steps_of_several_sequences, setup_two_threads),
         T(test_long_steps_with_infinite_values, setup_two_threads),

@@ -28,10 +28,10 @@ typedef struct weft_bf16_rows {
 } weft_bf16_rows;
 
 #define WEFT_ATTN_BF16_QUERIES 32 /* that go together; their state has a lane each */
-
+#define WEFT_ATTN_BF16_PARTS 3    /* products of parts of a query and a key */
 /* What the steps of attn_bf16 share. */
 typedef struct weft_attn_bf16 {
-    size_t key_tiles, dim_v16; /* head_dim / 32 and dim_v, rounded up: dim_v to a multiple of 16 */
+    size_t key_tiles, dim_v16; /* parts * ceil(head_dim / 32), dim_v up to a multiple of 16 */
     size_t values_step;        /* elements between the tiles of 16 elements of values */
     float scale, softcap;      /* softcap 0: none */
     float *scores;             /* scratch: [greatest n, 32] */
@@ -117,9 +117,9 @@ typedef struct weft_kernels {
     /* The same in products of bfloat16, for long steps in default mode; NULL where the CPU has
      * none. Sums and exponentials are float32. Rows that are NULL count as zeros. */
 
-    /* 16 rows as tiles of rows_bf16: [ceil(dim / 32), 16, 32]. */
+    /* 16 rows: [ceil(dim / 32), 3, 16, 32], the parts: rounded, rounded, the rest. */
     void (*attn_bf16_keys)(weft_dtype dtype, const void *const *rows, size_t dim, uint16_t *tiles);
-    /* 16 rows of floats, turned: [ceil(dim / 32), 16 pairs of elements, 16 rows, 2]. */
+    /* 16 rows of floats, turned: [ceil(dim / 32), 3, 16 pairs, 16, 2]: rounded, rest, rounded. */
     void (*attn_bf16_queries)(const void *const *rows, size_t dim, uint16_t *tiles);
     /* 32 rows, turned: [ceil(dim / 16)] tiles [16 elements, 32 rows], `step` apart. False: one of
      * the elements is not finite, so that 0 times it is not 0. */

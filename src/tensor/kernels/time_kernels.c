@@ -159,7 +159,8 @@ static void call_attn_bf16_keys(const call *c) {
     const void *rows[32];
     for (size_t at = 0; at < POSITIONS; at += 16)
         c->k->attn_bf16_keys(c->type, cache_rows(c, at, rows), HEAD_DIM,
-                             (uint16_t *)(void *)c->o->y + at * HEAD_DIM);
+                             (uint16_t *)(void *)c->o->y +
+                                 WEFT_ATTN_BF16_PARTS * at * HEAD_DIM);
 }
 
 static void call_attn_bf16_values(const call *c) {
@@ -180,7 +181,7 @@ static void call_attn_bf16_queries(const call *c) {
 static void call_attn_bf16(const call *c) {
     const uint16_t *tiles = (const uint16_t *)(const void *)c->o->weights;
     float *y = c->o->y;
-    weft_attn_bf16 a = {.key_tiles = HEAD_DIM / 32,
+    weft_attn_bf16 a = {.key_tiles = WEFT_ATTN_BF16_PARTS * HEAD_DIM / 32,
                         .dim_v16 = HEAD_DIM,
                         .values_step = POSITIONS / 32 * WEFT_BF16_TILE,
                         .scale = 0.1f,

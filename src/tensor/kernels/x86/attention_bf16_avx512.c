@@ -52,16 +52,38 @@ WEFT_INLINE v16f row_at(weft_dtype dtype, const void *row, size_t i, size_t dim)
     return cache_load(dtype, row, i, dim - i < WEFT_LANES ? dim - i : WEFT_LANES);
 }
 
+typedef struct row_parts {
+    __m512i rounded, rest, finite; /* finite: rounded, but zeros where it is not finite */
+} row_parts;
+
+WEFT_INLINE __m512 widened(__m256i x) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
+
 /* Elements [i, i + 32) of a row. */
-WEFT_INLINE __m512i row_bf16(weft_dtype dtype, const void *row, size_t i, size_t dim) {
-    return (__m512i)_mm512_cvtne2ps_pbh(row_at(dtype, row, i + 16, dim),
-                                        row_at(dtype, row, i, dim));
+WEFT_INLINE row_parts parts_of(weft_dtype dtype, const void *row, size_t i, size_t dim) {
+    const __m512 infinite = _mm512_set1_ps(INFINITY);
+    __m512 low = row_at(dtype, row, i, dim), high = row_at(dtype, row, i + 16, dim);
+    row_parts p = {.rounded = (__m512i)_mm512_cvtne2ps_pbh(high, low)};
+    low = _mm512_sub_ps(low, widened(_mm512_castsi512_si256(p.rounded)));
+    high = _mm512_sub_ps(high, widened(_mm512_extracti64x4_epi64(p.rounded, 1)));
+    __mmask16 low_is = _mm512_cmp_ps_mask(_mm512_abs_ps(low), infinite, _CMP_LT_OQ);
+    __mmask16 high_is = _mm512_cmp_ps_mask(_mm512_abs_ps(high), infinite, _CMP_LT_OQ);
+    p.rest = (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_mov_ps(high_is, high),
+                                          _mm512_maskz_mov_ps(low_is, low));
+    p.finite = _mm512_maskz_mov_epi16(_mm512_kunpackw(high_is, low_is), p.rounded);
+    return p;
 }
 
 WEFT_INLINE void keys_of(weft_dtype dtype, const void *const *rows, size_t dim, uint16_t *tiles) {
-    for (size_t i = 0; i < dim; i += 32, tiles += WEFT_BF16_TILE)
-        for (size_t r = 0; r < 16; r++)
-            _mm512_storeu_si512(tiles + 32 * r, row_bf16(dtype, rows[r], i, dim));
+    for (size_t i = 0; i < dim; i += 32, tiles += WEFT_ATTN_BF16_PARTS * WEFT_BF16_TILE)
+        for (size_t r = 0; r < 16; r++) {
+            row_parts p = parts_of(dtype, rows[r], i, dim);
+            _mm512_storeu_si512(tiles + 32 * r, p.rounded);
+            /* An infinite key times a query's rest would be NaN. */
+            _mm512_storeu_si512(tiles + WEFT_BF16_TILE + 32 * r, p.finite);
+            _mm512_storeu_si512(tiles + 2 * WEFT_BF16_TILE + 32 * r, p.rest);
+        }
 }
 
 void weft_kernel_attn_bf16_keys_avx512(weft_dtype dtype, const void *const *rows, size_t dim,
@@ -77,13 +99,20 @@ void weft_kernel_attn_bf16_keys_avx512(weft_dtype dtype, const void *const *rows
 }
 
 void weft_kernel_attn_bf16_queries_avx512(const void *const *rows, size_t dim, uint16_t *tiles) {
-    for (size_t i = 0; i < dim; i += 32, tiles += WEFT_BF16_TILE) {
-        v16f pairs[16];
-        WEFT_UNROLL for (size_t r = 0; r < 16; r++) pairs[r] =
-            _mm512_castsi512_ps(row_bf16(WEFT_F32, rows[r], i, dim));
-        v16f_transpose(pairs);
-        WEFT_UNROLL for (size_t p = 0; p < 16; p++)
-            _mm512_storeu_si512(tiles + 32 * p, _mm512_castps_si512(pairs[p]));
+    for (size_t i = 0; i < dim; i += 32, tiles += WEFT_ATTN_BF16_PARTS * WEFT_BF16_TILE) {
+        v16f rounded[16], rest[16];
+        WEFT_UNROLL for (size_t r = 0; r < 16; r++) {
+            row_parts p = parts_of(WEFT_F32, rows[r], i, dim);
+            rounded[r] = _mm512_castsi512_ps(p.rounded);
+            rest[r] = _mm512_castsi512_ps(p.rest);
+        }
+        v16f_transpose(rounded);
+        v16f_transpose(rest);
+        WEFT_UNROLL for (size_t p = 0; p < 16; p++) {
+            _mm512_storeu_ps(tiles + 32 * p, rounded[p]);
+            _mm512_storeu_ps(tiles + WEFT_BF16_TILE + 32 * p, rest[p]);
+            _mm512_storeu_ps(tiles + 2 * WEFT_BF16_TILE + 32 * p, rounded[p]);
+        }
     }
 }
 
