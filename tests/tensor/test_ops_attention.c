@@ -299,9 +299,12 @@ static void test_no_rows_and_refusals(void **state) {
 /* Beside the others: the head dims of models, more than a span of the cache, and latent attention's
  * wide heads. */
 static const setting long_settings[] = {
-    {9, 3, 64, 64, 64, 12, 700, WEFT_F16, 0, 0, 0},     {4, 1, 256, 256, 64, 5, 300, WEFT_F16, 0, 70, 0},
-    {4, 2, 96, 96, 64, 6, 333, WEFT_BF16, 0, 33, 0},    {8, 4, 128, 128, 64, 4, 200, WEFT_Q8_0, 50, 0, 0},
-    {5, 5, 192, 128, 64, 4, 190, WEFT_F16, 0, 33, 0},   {32, 1, 576, 512, 64, 3, 150, WEFT_F16, 0, 0, 0},
+    {9, 3, 64, 64, 64, 12, 700, WEFT_F16, 0, 0, 0},
+    {4, 1, 256, 256, 64, 5, 300, WEFT_F16, 0, 70, 0},
+    {4, 2, 96, 96, 64, 6, 333, WEFT_BF16, 0, 33, 0},
+    {8, 4, 128, 128, 64, 4, 200, WEFT_Q8_0, 50, 0, 0},
+    {5, 5, 192, 128, 64, 4, 190, WEFT_F16, 0, 33, 0},
+    {32, 1, 576, 512, 64, 3, 150, WEFT_F16, 0, 0, 0},
     {8, 8, 512, 512, 64, 20, 1200, WEFT_BF16, 0, 0, 0},
 };
 
