@@ -43,7 +43,7 @@ WEFT_API weft_status weft_chat_template_create(weft_engine *engine, const char *
 WEFT_API weft_status weft_chat_template_open(const weft_tokenizer *tokenizer,
                                              weft_chat_template **out);
 /* The family whose template stands in for one that the model lacks ("ChatML", "Llama 3", "gemma",
- * static memory); NULL: it is the model's own, or was given. */
+ * static memory); NULL: it is the model's own, or was given, or `chat_template` is NULL. */
 WEFT_API const char *weft_chat_template_family(const weft_chat_template *chat_template);
 WEFT_API weft_chat_template *weft_chat_template_retain(weft_chat_template *chat_template);
 WEFT_API void weft_chat_template_release(weft_chat_template **chat_template);

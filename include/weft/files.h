@@ -45,7 +45,7 @@ WEFT_API weft_tensor *weft_bundle_at(const weft_bundle *bundle, size_t i, const 
 
 /* Texts beside the tensors, in order: the __metadata__ of safetensors files (.npz has no place for
  * them and leaves them out). Put copies both, which are UTF-8, else WEFT_E_ARGUMENT, as for a key
- * that is there. */
+ * that is there; WEFT_E_NULL, WEFT_E_MEMORY. */
 WEFT_API weft_status weft_bundle_put_text(weft_bundle *bundle, const char *key, const char *text);
 /* Borrowed and NUL-terminated; NULL where absent. *n_bytes (may be NULL): what comes from a file
  * may have NULs inside. */

@@ -101,8 +101,10 @@ typedef struct weft_tensor_difference {
                               without one */
 } weft_tensor_difference;
 
-/* Importance of the columns of `file`'s tensors, by their names, for comparisons that begin with
- * it: a file of weft imatrix or llama-imatrix. */
+/* Importance of the columns of `file`'s tensors, by their names, for comparisons that have `file`
+ * as their first: read from `imatrix`, the path of a file of weft imatrix or llama-imatrix. `file`
+ * owns what is read, which takes the place of what an earlier call read; not while another thread
+ * uses `file`. Errors: WEFT_E_NULL, and those of reading: WEFT_E_IO, _FORMAT, _MEMORY. */
 WEFT_API weft_status weft_file_weigh(weft_file *file, const char *imatrix);
 
 /* Shapes must be equal (WEFT_E_SHAPE). Two NaN are equal; a NaN beside a number is infinitely far.
