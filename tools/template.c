@@ -44,6 +44,22 @@ static int open_template(const job *j, weft_engine *engine, weft_chat_template *
     return status ? tool_fail_status("template", status) : -1;
 }
 
+/* Whether the library takes the time: a template of nothing tells. -1 or the exit code. */
+static int check_time(weft_engine *engine, const char *now) {
+    weft_chat_template *nothing = NULL;
+    weft_chat_input input = {.now = now};
+    char *text = NULL;
+    size_t n_bytes = 0;
+    weft_status status = weft_chat_template_create(engine, "", 0, &nothing);
+    if (!status)
+        status = weft_chat_render(nothing, &input, &text, &n_bytes);
+    weft_chat_text_free(nothing, text, n_bytes);
+    weft_chat_template_release(&nothing);
+    if (status == WEFT_E_ARGUMENT)
+        return tool_bad_value("--now", "wants a time as 2026-01-15T12:00:00, not '%s'", now);
+    return status ? tool_fail_status("template", status) : -1;
+}
+
 static int render(const job *j, const weft_chat_template *chat_template, const char *variables) {
     weft_chat_input input = {.variables = variables, .now = j->now};
     char *text;
@@ -73,11 +89,13 @@ int tool_template(int argc, char **argv) {
     size_t n_bytes;
     weft_engine *engine = NULL;
     weft_chat_template *chat_template = NULL;
-    code = tool_read_file(j.input, &variables, &n_bytes);
+    code = tool_open_engine(NULL, &engine);
+    if (code < 0 && j.now)
+        code = check_time(engine, j.now);
+    if (code < 0)
+        code = tool_read_file(j.input, &variables, &n_bytes);
     if (code < 0 && strlen(variables) != n_bytes)
         code = tool_fail(j.input, "holds a NUL byte; JSON is text");
-    if (code < 0)
-        code = tool_open_engine(NULL, &engine);
     if (code < 0)
         code = j.file ? read_template(&j, engine, &chat_template)
                       : open_template(&j, engine, &chat_template);

@@ -124,7 +124,10 @@ static void test_recursion(void **state) {
     expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"(\" root \")\" root | \"\"",
                  TEXTS("", "()", "(())()", "()()()"), TEXTS("(", ")", "())"));
     expect_error(WEFT_GRAMMAR_GBNF, "root ::= b \"x\" | \"y\"\nb ::= root \"z\" | \"w\"",
-                 WEFT_E_UNSUPPORTED, "begins with itself");
+                 WEFT_E_UNSUPPORTED, "rule 'root' begins with itself through rule 'b'");
+    expect_error(WEFT_GRAMMAR_GBNF,
+                 "root ::= one\none ::= two \"x\" | \"y\"\ntwo ::= three\nthree ::= \"\"? one",
+                 WEFT_E_UNSUPPORTED, "rule 'one' begins with itself through rule 'three'");
 }
 
 /* The number of ways to read a text does not matter, nor does its depth. */
@@ -308,6 +311,72 @@ static void test_schemas_by_other_keywords(void **state) {
                  TEXTS("\"bb\""));
 }
 
+/* A choice of which exactly one holds, numbers beside a bound, members that nothing has evaluated,
+ * and their number. */
+static void test_schemas_with_exact_edges(void **state) {
+    (void)state;
+    const char *const fractions[] = {"1.5", "-0.25", "0.000001", NULL};
+    const char *const others[] = {"1", "-3", "0", "1.0", "2.50", "1e3", "\"a\"", NULL};
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"oneOf\": [{\"type\": \"integer\"}, {\"type\": \"number\"}]}", fractions,
+                 others);
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"number\", \"not\": {\"type\": \"integer\"}}", fractions, others);
+    /* 3.1400000000000001 and 3.14 are one double. */
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"number\", \"exclusiveMinimum\": 3.14, \"exclusiveMaximum\": 90}",
+                 TEXTS("3.141", "3.15", "3.140001", "89.9999999", "4"),
+                 TEXTS("3.14", "3.1400000000000001", "90", "89.9999999999999999"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"integer\", \"minimum\": -9007199254740991,"
+                 " \"maximum\": 9007199254740991}",
+                 TEXTS("9007199254740991", "-9007199254740991", "0"),
+                 TEXTS("9007199254740992", "-9007199254740992"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"properties\": {\"b\": {}}, \"allOf\": [{\"type\": \"object\", \"properties\":"
+                 " {\"a\": {}}, \"unevaluatedProperties\": false}]}",
+                 TEXTS("{}", "{\"a\":1}"), TEXTS("{\"b\":1}", "{\"b\":1,\"a\":1}"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"object\", \"properties\": {\"b\": {}}, \"allOf\": [{\"properties\":"
+                 " {\"a\": {}}}], \"unevaluatedProperties\": false}",
+                 TEXTS("{}", "{\"b\":1,\"a\":1}"), TEXTS("{\"c\":1}"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"array\", \"prefixItems\": [{\"type\": \"integer\"}],"
+                 " \"unevaluatedItems\": {\"type\": \"boolean\"}}",
+                 TEXTS("[]", "[1]", "[1,true]"), TEXTS("[1,2]", "[true]"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"object\", \"properties\": {\"a\": {}, \"b\": {}, \"c\": {}},"
+                 " \"required\": [\"b\"], \"minProperties\": 2, \"maxProperties\": 2}",
+                 TEXTS("{\"a\":1,\"b\":2}", "{\"b\":1,\"c\":2}"),
+                 TEXTS("{}", "{\"b\":1}", "{\"a\":1,\"c\":2}", "{\"a\":1,\"b\":2,\"c\":3}"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"object\", \"propertyNames\": {\"enum\": [\"en\", \"de\"]},"
+                 " \"additionalProperties\": {\"type\": \"integer\"}, \"minProperties\": 1}",
+                 TEXTS("{\"en\":1}", "{\"de\":1}", "{\"en\":1,\"de\":2}"),
+                 TEXTS("{}", "{\"fr\":1}", "{\"en\":true}"));
+    expect_texts(
+        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+        "{\"$id\": \"urn:x\", \"$defs\": {\"a\": {\"$anchor\": \"n\", \"type\": \"null\"}},"
+        " \"anyOf\": [{\"$ref\": \"#n\"}, {\"$ref\": \"urn:x#/$defs/a\"}]}",
+        TEXTS("null"), TEXTS("1"));
+}
+
+/* Long texts with a limit share their states. */
+static void test_long_strings_are_counted(void **state) {
+    (void)state;
+    weft_grammar *g =
+        grammar_open(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                     "{\"type\": \"string\", \"minLength\": 1030, \"maxLength\": 2500}");
+    static const size_t lengths[] = {0, 1029, 1030, 1535, 1536, 2047, 2048, 2499, 2500, 2501, 3000};
+    char text[3003] = "\"";
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        memset(text + 1, 'x', lengths[i]);
+        memcpy(text + 1 + lengths[i], "\"", 2);
+        expect_takes(g, text, lengths[i] >= 1030 && lengths[i] <= 2500);
+    }
+    weft_grammar_release(&g);
+}
+
 /* Inside of a text all plain tokens are alike; where characters are counted, by their number. */
 static void test_masks_of_texts(void **state) {
     (void)state;
@@ -340,6 +409,8 @@ int main(void) {
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_regex),
         cmocka_unit_test(test_schemas_by_other_keywords),
+        cmocka_unit_test(test_schemas_with_exact_edges),
+        cmocka_unit_test(test_long_strings_are_counted),
         cmocka_unit_test(test_masks_of_texts),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

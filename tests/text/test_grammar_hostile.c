@@ -38,15 +38,16 @@ static void test_schemas_are_refused_by_name(void **state) {
          "{\"items\": {\"$ref\": \"#/$defs/b\"}}}, \"$ref\": \"#/$defs/a\"}",
          "refers to itself"},
         {"{\"type\": \"array\", \"uniqueItems\": true}", "'uniqueItems'"},
-        {"{\"type\": \"array\", \"unevaluatedItems\": false}", "'unevaluatedItems'"},
+        {"{\"oneOf\": [{\"format\": \"date\"}, {\"format\": \"time\"}]}", "'format' inside"},
         {"{\"type\": \"number\", \"multipleOf\": 0.01}", "'multipleOf'"},
         {"{\"type\": \"integer\", \"multipleOf\": 0}", "'multipleOf'"},
         {"{\"type\": \"array\", \"contains\": {}, \"minContains\": 99}", "'minContains'"},
-        {"{\"type\": \"object\", \"propertyNames\": {\"enum\": [\"a\"]}}", "'propertyNames'"},
+        {"{\"type\": \"object\", \"propertyNames\": {\"anyOf\": [{\"maxLength\": 2}, "
+         "{\"pattern\": \"^a\"}]}}",
+         "'propertyNames'"},
         {"{\"type\": \"string\", \"format\": \"iri\"}", "'iri'"},
         {"{\"type\": \"string\", \"pattern\": \"(?=a)\"}", "(?"},
         {"{\"$ref\": \"https://example.org/x.json\"}", "https://example.org/x.json"},
-        {"{\"$ref\": \"#name\"}", "anchors"},
         {"{\"$dynamicRef\": \"#n\"}", "'$dynamicRef'"},
         {"{\"type\": \"object\", \"minProperties\": 2}", "'minProperties'"},
         {"{\"type\": \"number\", \"minimum\": 1e-300}", "digits"},
@@ -66,6 +67,7 @@ static void test_schemas_are_refused_by_name(void **state) {
         {"3", "schema"},
         {"false", "no text at all"},
         {"{\"$ref\": \"#/$defs/x\"}", "#/$defs/x"},
+        {"{\"$ref\": \"#name\"}", "#name"},
         {"{\"allOf\": [{\"type\": \"string\"}, {\"type\": \"null\"}]}", "no text at all"},
         {"{\"type\": \"integer\", \"minimum\": 3, \"maximum\": 2}", "no text at all"},
         {"{\"oneOf\": [{\"type\": \"object\"}, {\"type\": \"object\"}]}", "no text at all"},
@@ -186,6 +188,27 @@ static void ramp_release(void *ctx, void *memory, size_t size_bytes) {
     free(memory);
 }
 
+/* The memory of a text nested 60,000 deep, beyond what its grammar takes. */
+static void test_depth_takes_little_memory(void **state) {
+    (void)state;
+    ramp r = {.left = SIZE_MAX};
+    weft_allocator a = {ramp_alloc, ramp_release, &r};
+    weft_engine *own = make_engine(&a);
+    weft_tokenizer *t = grammar_tokenizer(own);
+    weft_grammar *g = grammar_open(t, WEFT_GRAMMAR_GBNF, "root ::= \"[\" root \"]\" | \"\"");
+    size_t before = r.live, most = before;
+    for (int i = 0; i < 120000; i++) {
+        assert_weft_ok(weft_grammar_accept_bytes(g, i < 60000 ? "[" : "]", 1));
+        most = r.live > most ? r.live : most;
+    }
+    assert_true(weft_grammar_may_end(g));
+    print_message("60,000 levels: %zu KiB\n", (most - before) / 1024);
+    assert_true(most - before < (size_t)16 << 20);
+    weft_grammar_release(&g);
+    weft_tokenizer_release(&t);
+    weft_engine_release(&own);
+}
+
 static weft_status use(const weft_tokenizer *t, weft_grammar_kind kind, const char *source,
                        const char *text) {
     weft_grammar *g;
@@ -223,6 +246,12 @@ static void test_every_allocation_may_fail(void **state) {
          "\"uniqueItems\": true}}, \"patternProperties\": {\"^p\": {\"multipleOf\": 3}}, \"if\": "
          "{\"required\": [\"a\"]}, \"then\": {\"required\": [\"b\"]}}",
          "{\"a\":\"yy\",\"b\":[1,2],\"pq\":9}"},
+        {WEFT_GRAMMAR_JSON_SCHEMA,
+         "{\"type\": \"object\", \"properties\": {\"a\": {\"oneOf\": [{\"type\": \"integer\"}, "
+         "{\"type\": \"number\"}]}, \"b\": {\"$ref\": \"#t\"}}, \"minProperties\": 2, \"allOf\": "
+         "[{\"$anchor\": \"t\", \"maxProperties\": 5}], \"unevaluatedProperties\": false, "
+         "\"propertyNames\": {\"enum\": [\"a\", \"b\", \"c\"]}}",
+         "{\"a\":1.5,\"b\":{}}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bool done = false;
@@ -251,6 +280,7 @@ int main(void) {
         cmocka_unit_test(test_schemas_are_refused_by_name),
         cmocka_unit_test(test_large_and_twisted_ones_end),
         cmocka_unit_test(test_many_rules),
+        cmocka_unit_test(test_depth_takes_little_memory),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -19,10 +19,17 @@ with open(path, encoding="utf-8") as file:
 
 
 def standard(schema):
-    """OpenAPI's nullable as 2020-12 says it."""
-    if isinstance(schema, dict) and schema.get("nullable"):
-        return {**schema, "type": [schema["type"], "null"]}
-    return schema
+    """OpenAPI's nullable as 2020-12 says it, here and in all parts."""
+    if isinstance(schema, list):
+        return [standard(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {name: part if name in ("const", "enum") else standard(part)
+             for name, part in schema.items()}
+    if schema.get("nullable") is True and "type" in schema:
+        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        parts["type"] = [*types, "null"]
+    return parts
 
 
 Validator = jsonschema.Draft202012Validator
@@ -55,7 +62,7 @@ KINDS = {"type": "single types", "const": "values", "enum": "values", "integer":
          "anyOf": "anyOf", "oneOf": "oneOf", "allOf": "allOf"}
 table = {}
 for entry, count in zip(entries, counts):
-    kind = KINDS.get(entry["name"].split()[0], "objects, tools, references, mixtures")
+    kind = KINDS.get(entry["name"].split()[0], "objects, tools, references, conditions, mixtures")
     schemas, texts = table.get(kind, (0, 0))
     table[kind] = schemas + 1, texts + count
 print("| kind | schemas | texts, all valid |\n|---|---|---|")

@@ -48,8 +48,10 @@ render 1 endless '{}'
 says "too many steps"
 render 1 t '{"x": '
 says "variables: Expecting value"
-render 1 t '{"x": {"y": 1}}' --now yesterday
-says "2026-01-15T12:00:00"
+for now in yesterday "" 2026-01-15 2026-02-30T12:00:00 2026-01-15T24:00:00 2026-01-15T12:00:00Z; do
+    render 2 t '{"x": {"y": 1}}' --now "$now"
+    says "weft: --now: wants a time as 2026-01-15T12:00:00, not '$now'"
+done
 call 1 template --template "$work/none" --input "$work/hello.json"
 call 1 template --template "$work/t" --input "$work/none"
 call 2 template --template "$work/t" -m "$work/chat.gguf" --input "$work/hello.json"

@@ -256,12 +256,13 @@ static bool calls_itself(const analysis *w, uint32_t rule) {
     return false;
 }
 
-/* One of the rules of a round names it in the detail. */
-static weft_status refuse_round(const weft_nfa *n, uint32_t rule) {
-    return weft_fail(WEFT_E_UNSUPPORTED,
-                     "grammar: rule '%.60s' begins with itself through other rules (left recursion "
-                     "is taken within one rule only)",
-                     n->rules[rule].name);
+/* A rule of a round and the one that begins with it name it in the detail. */
+static weft_status refuse_round(const weft_nfa *n, uint32_t rule, uint32_t last) {
+    return weft_fail(
+        WEFT_E_UNSUPPORTED,
+        "grammar: rule '%.60s' begins with itself through rule '%.60s' (left recursion "
+        "is taken within one rule only)",
+        n->rules[rule].name, n->rules[last].name);
 }
 
 /* Ranks of the rules, so that each is ranked after those that call it in their left corner: the
@@ -290,7 +291,7 @@ static weft_status rank_rules(weft_nfa *n, ranking *r) {
             if (r->at[rule] < r->corners.begin[rule + 1]) {
                 uint32_t next = r->corners.items[r->at[rule]++];
                 if (r->colour[next] == 1)
-                    return refuse_round(n, next);
+                    return refuse_round(n, next, rule);
                 if (r->colour[next] == 0)
                     enter(r, next);
                 continue;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_CHOICES 24 /* lists of choices inside of each other */
+#define MAX_CHOICES 24    /* lists of choices inside of each other */
 #define MAX_EXCLUSIVE 200 /* schemas of oneOf: each is compared with all others */
 #define MAX_COMBINATIONS 20000
 
@@ -38,15 +38,7 @@ static void fail_format(weft_schema *s, const char *what) {
 
 /* ---- Keywords ---- */
 
-static const char *const refused[] = {
-    "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef", "additionalItems",
-};
-
-/* Keywords that change nothing with these values. */
-static bool is_harmless(const char *name, const weft_json *v) {
-    return strncmp(name, "unevaluated", 11) == 0 && weft_json_type_of(v) == WEFT_JSON_BOOL &&
-           (weft_json_bool(v) || strcmp(name, "unevaluatedProperties") == 0);
-}
+static const char *const refused[] = {"$dynamicRef", "$recursiveRef", "additionalItems"};
 
 static void check_keywords(weft_schema *s, const weft_json *schema) {
     void *cursor = NULL;
@@ -54,65 +46,8 @@ static void check_keywords(weft_schema *s, const weft_json *schema) {
     const weft_json *v;
     while (!s->n->status && weft_json_next(schema, &cursor, &name, &v))
         for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-            if (strcmp(name, refused[i]) == 0 && !is_harmless(name, v))
+            if (strcmp(name, refused[i]) == 0)
                 weft_schema_refuse(s, "'%s' is not supported", name);
-}
-
-/* ---- References ---- */
-
-/* One segment of a JSON pointer (RFC 6901) inside of a URI fragment, decoded. */
-static size_t decode_segment(const char *from, size_t n, char *out, size_t room) {
-    size_t at = 0;
-    for (size_t i = 0; i < n && at + 1 < room; i++) {
-        char c = from[i];
-        if (c == '%' && i + 2 < n) {
-            unsigned value;
-            if (sscanf(from + i + 1, "%2x", &value) == 1) {
-                c = (char)value;
-                i += 2;
-            }
-        }
-        if (c == '~' && i + 1 < n && (from[i + 1] == '0' || from[i + 1] == '1'))
-            c = from[++i] == '0' ? '~' : '/';
-        out[at++] = c;
-    }
-    out[at] = 0;
-    return at;
-}
-
-const weft_json *weft_schema_resolve(weft_schema *s, const weft_json *reference) {
-    size_t n_bytes;
-    const char *text = weft_json_string(reference, &n_bytes), *ref = text ? text : "";
-    const weft_json *at = s->root;
-    if (n_bytes == 0 || ref[0] != '#') {
-        weft_schema_refuse(s, "$ref '%.80s': only references into the same schema are supported",
-                           ref);
-        return NULL;
-    }
-    for (size_t i = 1; i < n_bytes && at;) {
-        if (ref[i] != '/') {
-            weft_schema_refuse(s, "$ref '%.80s': anchors are not supported", ref);
-            return NULL;
-        }
-        size_t length = strcspn(ref + i + 1, "/");
-        char segment[256];
-        decode_segment(ref + i + 1, length, segment, sizeof segment);
-        if (weft_json_type_of(at) == WEFT_JSON_ARRAY) {
-            size_t index = 0;
-            bool digits = *segment != 0;
-            for (const char *c = segment; *c && digits; c++) {
-                digits = *c >= '0' && *c <= '9' && index < 1000000;
-                index = index * 10 + (size_t)(*c - '0');
-            }
-            at = digits && index < weft_json_length(at) ? weft_json_item(at, index) : NULL;
-        } else {
-            at = weft_json_type_of(at) == WEFT_JSON_OBJECT ? weft_json_get(at, segment) : NULL;
-        }
-        i += length + 1;
-    }
-    if (!at && !s->n->status)
-        s->n->status = weft_fail(WEFT_E_FORMAT, "JSON Schema: $ref '%.80s': no such schema", ref);
-    return at;
 }
 
 /* ---- Conjunctions ---- */
@@ -206,7 +141,7 @@ bool weft_conj_count(weft_schema *s, const weft_conj *c, const char *name, bool 
 
 uint32_t weft_schema_rule(weft_schema *s, const weft_conj *c) {
     weft_nfa *n = s->n;
-    const weft_json *sorted[WEFT_CONJ_MAX + 1];
+    const weft_json *sorted[WEFT_CONJ_MAX + 1]; /* for the name: any order is one conjunction */
     size_t k = 0;
     for (size_t i = 0; i < c->n; i++) {
         size_t j = k++;
@@ -228,8 +163,10 @@ uint32_t weft_schema_rule(weft_schema *s, const weft_conj *c) {
         n->status = weft_fail(WEFT_E_MEMORY, "grammar: out of memory");
         return WEFT_NFA_NONE;
     }
-    if (k)
-        memcpy(copy, sorted, bytes);
+    if (c->n) /* in their own order, which is that of members */
+        memcpy(copy, c->items, c->n * sizeof *copy);
+    if (c->never)
+        copy[c->n] = NULL;
     s->work[s->n_work++] = (weft_schema_work){rule, k, copy};
     return rule;
 }
@@ -244,7 +181,8 @@ static weft_frag one_of_types(weft_schema *s, const weft_conj *c, int types) {
         if (!(types & type))
             continue;
         if (type == WEFT_TYPE_INTEGER && types & WEFT_TYPE_NUMBER)
-            continue; /* numbers are all of them */
+            continue; /* they came with the others */
+        int numbers = types & (WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER);
         weft_frag one =
             type == WEFT_TYPE_NULL ? weft_frag_literal(n, "null", 4)
             : type == WEFT_TYPE_BOOLEAN
@@ -252,7 +190,7 @@ static weft_frag one_of_types(weft_schema *s, const weft_conj *c, int types) {
             : type == WEFT_TYPE_OBJECT ? weft_schema_object(s, c)
             : type == WEFT_TYPE_ARRAY  ? weft_schema_array(s, c)
             : type == WEFT_TYPE_STRING ? weft_schema_string(s, c)
-                                       : weft_schema_number(s, c, type == WEFT_TYPE_INTEGER);
+                                       : weft_schema_number(s, c, numbers);
         all = any ? weft_frag_or(n, all, one) : one;
         any = true;
     }
@@ -338,6 +276,7 @@ static int implied_types(const weft_conj *c) {
         {"additionalProperties", WEFT_TYPE_OBJECT},
         {"patternProperties", WEFT_TYPE_OBJECT},
         {"propertyNames", WEFT_TYPE_OBJECT},
+        {"unevaluatedProperties", WEFT_TYPE_OBJECT},
         {WEFT_ABSENT, WEFT_TYPE_OBJECT},
         {"minProperties", WEFT_TYPE_OBJECT},
         {"maxProperties", WEFT_TYPE_OBJECT},
@@ -345,6 +284,7 @@ static int implied_types(const weft_conj *c) {
         {"prefixItems", WEFT_TYPE_ARRAY},
         {"contains", WEFT_TYPE_ARRAY},
         {"uniqueItems", WEFT_TYPE_ARRAY},
+        {"unevaluatedItems", WEFT_TYPE_ARRAY},
         {"minItems", WEFT_TYPE_ARRAY},
         {"maxItems", WEFT_TYPE_ARRAY},
         {"pattern", WEFT_TYPE_STRING},
@@ -373,7 +313,7 @@ static int named_type(const char *name) {
         {"null", WEFT_TYPE_NULL},       {"boolean", WEFT_TYPE_BOOLEAN},
         {"object", WEFT_TYPE_OBJECT},   {"array", WEFT_TYPE_ARRAY},
         {"string", WEFT_TYPE_STRING},   {"number", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
-        {"integer", WEFT_TYPE_INTEGER},
+        {"integer", WEFT_TYPE_INTEGER}, {WEFT_FRACTION, WEFT_TYPE_NUMBER},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (name && strcmp(name, known[i].name) == 0)
@@ -557,7 +497,9 @@ uint32_t weft_schema_parse(weft_nfa *n, const char *text, size_t n_bytes) {
                      .root = root,
                      .blank = WEFT_NFA_NONE,
                      .string = WEFT_NFA_NONE,
-                     .any = WEFT_NFA_NONE};
+                     .any = WEFT_NFA_NONE,
+                     .block = WEFT_NFA_NONE,
+                     .part = WEFT_NFA_NONE};
     uint32_t rule = weft_nfa_add_rule(n, "JSON Schema", 11);
     weft_conj c = {0};
     weft_conj_add(&s, &c, root);

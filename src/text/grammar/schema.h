@@ -32,6 +32,7 @@ enum {
 };
 
 /* Keywords of schemas that are made here (schema_logic.c); no user's schema has them. */
+#define WEFT_FRACTION "\1fraction"   /* a type: numbers that are not whole */
 #define WEFT_NOT_VALUES "\1values"   /* strings: none of these */
 #define WEFT_NOT_PATTERN "\1pattern" /* strings: not matched */
 #define WEFT_ABSENT "\1absent"       /* objects: none of these members */
@@ -54,6 +55,7 @@ typedef struct weft_schema {
     const weft_json *listing;    /* the values that are looked at are out of this list */
     size_t n_combinations;       /* of choices, looked at so far */
     uint32_t blank, string, any; /* rules that all share; WEFT_NFA_NONE: not made yet */
+    uint32_t block, part;        /* the same, of strings: 512 characters, and less than that */
 } weft_schema;
 
 /* Fails with WEFT_E_UNSUPPORTED: "JSON Schema: " and this. */
@@ -72,8 +74,14 @@ weft_frag weft_schema_quoted(weft_schema *s, const char *text, size_t n_bytes);
 
 /* The first member of the conjunction that has the keyword; NULL: none. */
 const weft_json *weft_conj_get(const weft_conj *c, const char *name);
+/* What unevaluatedProperties (unevaluatedItems) of all schemas say of a member (of item `index`,
+ * where `name` is NULL) that they don't see evaluated is added to `to`. */
+void weft_schema_add_unevaluated(weft_schema *s, const weft_conj *c, const char *name, size_t index,
+                                 weft_conj *to);
 /* Whether an object must have the member. */
 bool weft_conj_requires(const weft_conj *c, const char *name);
+/* What all schemas say of the names of members. */
+void weft_schema_names_of_members(weft_schema *s, const weft_conj *c, weft_conj *names);
 /* The values that const or enum lists and that fit, each once: their number; the first `room` of
  * them are put into `out`. */
 size_t weft_schema_listed(weft_schema *s, const weft_conj *c, const weft_json **out, size_t room);
@@ -108,7 +116,8 @@ bool weft_schema_disjoint(weft_schema *s, const weft_json *x, const weft_json *y
 weft_frag weft_schema_object(weft_schema *s, const weft_conj *c);
 weft_frag weft_schema_array(weft_schema *s, const weft_conj *c);
 weft_frag weft_schema_string(weft_schema *s, const weft_conj *c);
-weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, bool whole);
+/* `types`: of WEFT_TYPE_NUMBER and WEFT_TYPE_INTEGER. */
+weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, int types);
 /* Any string, with its quotes. */
 weft_frag weft_schema_free_string(weft_schema *s);
 /* A key that is none of `names`, fits `conj` (of propertyNames; NULL: any), and of the patterns

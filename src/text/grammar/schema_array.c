@@ -30,6 +30,7 @@ static weft_conj item_schemas(weft_schema *s, const weft_conj *c, size_t i) {
         else if (items)
             weft_conj_add(s, &inner, items);
     }
+    weft_schema_add_unevaluated(s, c, NULL, i, &inner);
     return inner;
 }
 

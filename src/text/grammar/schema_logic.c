@@ -63,15 +63,15 @@ static weft_json *both(weft_json *one, weft_json *other) {
 
 static weft_json *negate(weft_schema *s, const weft_json *schema, int depth);
 
-/* A list of types as one of their names each, without those in `mask`; numbers that are not whole
- * have no name, and are left out with whole ones. */
+/* A list of types as one of their names each, without those in `mask`. */
 static weft_json *types_but(int mask) {
     static const struct {
         const char *name;
         int types;
-    } names[] = {{"null", WEFT_TYPE_NULL},     {"boolean", WEFT_TYPE_BOOLEAN},
-                 {"object", WEFT_TYPE_OBJECT}, {"array", WEFT_TYPE_ARRAY},
-                 {"string", WEFT_TYPE_STRING}, {"number", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER}};
+    } names[] = {{"null", WEFT_TYPE_NULL},         {"boolean", WEFT_TYPE_BOOLEAN},
+                 {"object", WEFT_TYPE_OBJECT},     {"array", WEFT_TYPE_ARRAY},
+                 {"string", WEFT_TYPE_STRING},     {"integer", WEFT_TYPE_INTEGER},
+                 {WEFT_FRACTION, WEFT_TYPE_NUMBER}};
     weft_json *list = weft_json_new_array();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!(mask & names[i].types))

@@ -1,4 +1,5 @@
 /* JSON Schema: numbers between bounds, as automata over their decimal digits. */
+#include "text/grammar/languages.h"
 #include "text/grammar/schema.h"
 
 #include <math.h>
@@ -7,7 +8,9 @@
 #define MAX_DIGITS 15    /* before the point: what a double holds exactly */
 #define MAX_DECIMALS 15  /* of a bound */
 #define FREE_DECIMALS 16 /* of a number */
+#define EXACT_DIGITS 15  /* decimal numbers of so many digits are all different doubles */
 static const int64_t LARGEST = INT64_C(999999999999999);
+static const int64_t LARGEST_EXACT = INT64_C(9007199254740991); /* 2^53 - 1 */
 
 static weft_frag digit(weft_nfa *n, int low, int high) {
     return weft_frag_bytes(n, (uint8_t)('0' + low), (uint8_t)('0' + high));
@@ -71,6 +74,7 @@ typedef struct bound {
     bool there, strict;
     int64_t whole;              /* of the absolute value */
     int decimals[MAX_DECIMALS]; /* digits after the point */
+    int n_decimals;             /* without the zeros at the end */
 } bound;
 
 /* The decimal digits of |x|; refused where x has more of them than a few. */
@@ -85,6 +89,7 @@ static bound digits_of(weft_schema *s, double x, bool strict) {
             continue;
         int64_t all = (int64_t)scaled, unit = (int64_t)scale;
         b.whole = all / unit;
+        b.n_decimals = k;
         for (int i = 0; i < k; i++) {
             unit /= 10;
             b.decimals[i] = (int)(all / unit % 10);
@@ -102,29 +107,28 @@ static bool zeros_from(const bound *b, int i) {
     return true;
 }
 
-/* Decimals from number i on, where those before equal the lower (upper) bound's if `low` (`high`)
- * is not NULL. `more`: at least one must come. */
-static weft_frag decimals(weft_nfa *n, int i, const bound *low, const bound *high, bool more) {
+/* Decimals from number i on, up to `room` in all, where those before equal the lower (upper)
+ * bound's if `low` (`high`) is not NULL. `more`: at least one must come. */
+static weft_frag decimals(weft_nfa *n, int i, int room, const bound *low, const bound *high,
+                          bool more) {
     if (!low && !high)
-        return digits(n, more, (uint32_t)(FREE_DECIMALS - i));
+        return digits(n, more, (uint32_t)(room > i ? room - i : more));
     bool stops = !more && (!low || (!low->strict && zeros_from(low, i))) &&
                  (!high || !high->strict || !zeros_from(high, i));
     weft_frag all = {0, 0};
     bool any = false;
     if (stops)
         add(n, &all, &any, weft_frag_empty(n));
-    if (i == MAX_DECIMALS) { /* one digit more makes it greater */
-        if (low && !high)
-            add(n, &all, &any, digit(n, 1, 9));
+    if (i >= room) /* one digit more might be rounded to the bound */
         return any ? all : weft_frag_never(n);
-    }
     if (high && !low && zeros_from(high, i)) /* only zeros could come */
         return any ? all : weft_frag_never(n);
     int first = low ? low->decimals[i] : 0, last = high ? high->decimals[i] : 9;
     for (int d = first; d <= last && !n->status; d++) {
         bool at_low = low && d == first, at_high = high && d == last;
         int end = at_low || at_high ? d : high ? last - 1 : last;
-        weft_frag tail = decimals(n, i + 1, at_low ? low : NULL, at_high ? high : NULL, false);
+        weft_frag tail =
+            decimals(n, i + 1, room, at_low ? low : NULL, at_high ? high : NULL, false);
         add(n, &all, &any, weft_frag_then(n, digit(n, d, end), tail));
         d = end;
     }
@@ -132,31 +136,44 @@ static weft_frag decimals(weft_nfa *n, int i, const bound *low, const bound *hig
 }
 
 /* What follows the whole part of a number: nothing, or a point and decimals. */
-static weft_frag fraction(weft_nfa *n, const bound *low, const bound *high) {
+static weft_frag fraction(weft_nfa *n, int room, const bound *low, const bound *high) {
     weft_frag point = weft_frag_literal(n, ".", 1);
-    weft_frag f = weft_frag_then(n, point, decimals(n, 0, low, high, true));
+    weft_frag f = weft_frag_then(n, point, decimals(n, 0, room, low, high, true));
     bool none = (!low || (!low->strict && zeros_from(low, 0))) &&
                 (!high || !high->strict || !zeros_from(high, 0));
     return none ? weft_frag_optional(n, f) : f;
 }
 
-static weft_frag with_whole(weft_nfa *n, int64_t from, int64_t to, const bound *low,
+static weft_frag with_whole(weft_nfa *n, int64_t from, int64_t to, int room, const bound *low,
                             const bound *high) {
     if (from > to)
         return weft_frag_never(n);
-    return weft_frag_then(n, whole_range(n, from, to), fraction(n, low, high));
+    return weft_frag_then(n, whole_range(n, from, to), fraction(n, room, low, high));
+}
+
+/* How many decimals numbers beside a bound have, so that none is rounded to the bound. */
+static int room_beside(const bound *low, const bound *high) {
+    int64_t most = high->there && high->whole > low->whole ? high->whole : low->whole;
+    int room = EXACT_DIGITS - 1;
+    for (; most >= 10 && room > 1; most /= 10)
+        room--;
+    room = low->n_decimals > room ? low->n_decimals : room;
+    return high->there && high->n_decimals > room ? high->n_decimals : room;
 }
 
 /* Absolute values between two bounds; high may be absent. */
 static weft_frag between(weft_nfa *n, const bound *low, const bound *high) {
     int64_t most = high->there ? high->whole : LARGEST;
+    int room = room_beside(low, high);
     const bound *top = high->there ? high : NULL;
     if (low->whole == most && top)
-        return with_whole(n, most, most, low, top);
-    weft_frag all = with_whole(n, low->whole, low->whole, low, NULL);
-    all = weft_frag_or(n, all, with_whole(n, low->whole + 1, top ? most - 1 : most, NULL, NULL));
-    return top && most > low->whole ? weft_frag_or(n, all, with_whole(n, most, most, NULL, top))
-                                    : all;
+        return with_whole(n, most, most, room, low, top);
+    weft_frag all = with_whole(n, low->whole, low->whole, room, low, NULL);
+    weft_frag inner = with_whole(n, low->whole + 1, top ? most - 1 : most, room, NULL, NULL);
+    all = weft_frag_or(n, all, inner);
+    if (!top || most <= low->whole)
+        return all;
+    return weft_frag_or(n, all, with_whole(n, most, most, room, NULL, top));
 }
 
 /* The tightest of the bounds of all schemas. */
@@ -207,13 +224,14 @@ static weft_frag free_number(weft_nfa *n, bool whole) {
 static weft_frag whole_between(weft_schema *s, bool has_low, double low, bool has_high,
                                double high) {
     weft_nfa *n = s->n;
-    if ((has_low && fabs(low) > 9e15) || (has_high && fabs(high) > 9e15)) {
-        weft_schema_refuse(s, "a bound of a whole number beyond 9e15");
+    double most = (double)LARGEST_EXACT;
+    if ((has_low && fabs(low) > most) || (has_high && fabs(high) > most)) {
+        weft_schema_refuse(s, "a bound of a whole number beyond 2^53 - 1");
         return weft_frag_never(n);
     }
-    int64_t largest = LARGEST * 9; /* beyond a bound that is large itself */
-    int64_t from = has_low ? (int64_t)low : high < (double)-LARGEST ? -largest : -LARGEST;
-    int64_t to = has_high ? (int64_t)high : low > (double)LARGEST ? largest : LARGEST;
+    /* Without a bound 15 digits, or 2^53 - 1 beyond a bound that is large itself. */
+    int64_t from = has_low ? (int64_t)low : high < (double)-LARGEST ? -LARGEST_EXACT : -LARGEST;
+    int64_t to = has_high ? (int64_t)high : low > (double)LARGEST ? LARGEST_EXACT : LARGEST;
     weft_frag all = {0, 0};
     bool any = false;
     if (to >= 0 && from <= to)
@@ -241,8 +259,9 @@ static weft_frag real_between(weft_schema *s, const bound *low, bool low_negativ
 
 /* ---- Multiples ---- */
 
-#define MAX_STEP 1000   /* a state for each rest and digit */
-#define MAX_LISTED 2000 /* multiples that are listed one by one */
+#define MAX_STEP 1000    /* a state for each rest and digit */
+#define MAX_WIDE_STEP 10 /* the same, and between bounds that are far apart */
+#define MAX_LISTED 2000  /* multiples that are listed one by one */
 
 /* The least common multiple of all multipleOf; 0: none. */
 static int64_t find_step(weft_schema *s, const weft_conj *c) {
@@ -318,17 +337,30 @@ static weft_frag free_multiples(weft_schema *s, int64_t step) {
     return weft_frag_or(n, zero, some);
 }
 
+/* Multiples and whole numbers between bounds at once. */
+static weft_frag many_multiples(weft_schema *s, int64_t step, double low, double high) {
+    weft_frag_term terms[2] = {{.first = (uint32_t)s->n->n_states}};
+    terms[0].f = free_multiples(s, step);
+    terms[1].first = (uint32_t)s->n->n_states;
+    terms[1].f = whole_between(s, true, low, true, high);
+    return weft_frag_all(s->n, terms, 2);
+}
+
 static weft_frag multiples(weft_schema *s, int64_t step, bool has_low, double low, bool has_high,
                            double high) {
     if (!has_low && !has_high && step <= MAX_STEP)
         return free_multiples(s, step);
+    bool is_wide = has_low && has_high && (high - low) / (double)step > MAX_LISTED;
+    if (is_wide && step <= MAX_WIDE_STEP)
+        return many_multiples(s, step, low, high);
     /* With one bound only, the nearest ones to it. */
     double reach = (double)step * (MAX_LISTED - 1);
     if (!has_low)
         low = has_high ? high - reach : -reach / 2;
     if (!has_high)
         high = low + reach;
-    if (fabs(low) > 9e15 || fabs(high) > 9e15 || (high - low) / (double)step > MAX_LISTED) {
+    double most = (double)LARGEST_EXACT;
+    if (fabs(low) > most || fabs(high) > most || (high - low) / (double)step > MAX_LISTED) {
         weft_schema_refuse(s,
                            "'multipleOf' %lld between bounds that are further apart than %d of it",
                            (long long)step, MAX_LISTED);
@@ -338,7 +370,7 @@ static weft_frag multiples(weft_schema *s, int64_t step, bool has_low, double lo
     return listed_multiples(s, first, (int64_t)high, step);
 }
 
-weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, bool whole) {
+static weft_frag number_of(weft_schema *s, const weft_conj *c, bool whole) {
     double low = 0, high = 0;
     int64_t step = find_step(s, c);
     bool low_strict = false, high_strict = false;
@@ -362,4 +394,19 @@ weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, bool whole) {
     if (s->n->status)
         return weft_frag_never(s->n);
     return real_between(s, &lower, low < 0, &upper, high < 0);
+}
+
+/* Numbers that are not whole: those whose last digit is behind the point and no 0. */
+static weft_frag fractions_of(weft_schema *s, const weft_conj *c) {
+    static const char shape[] = "-?[0-9]{1,9}\\.[0-9]{0,5}[1-9]";
+    weft_frag_term terms[2] = {{.first = (uint32_t)s->n->n_states}};
+    terms[0].f = number_of(s, c, false);
+    terms[1].first = (uint32_t)s->n->n_states;
+    terms[1].f = weft_regex_parse(s->n, shape, sizeof shape - 1, false);
+    return weft_frag_all(s->n, terms, 2);
+}
+
+weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, int types) {
+    return types == WEFT_TYPE_NUMBER ? fractions_of(s, c)
+                                     : number_of(s, c, !(types & WEFT_TYPE_NUMBER));
 }

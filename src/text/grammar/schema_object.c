@@ -9,6 +9,8 @@
 #define MAX_MEMBERS 4096
 #define MAX_OTHERS 4096 /* members without a name; a larger maximum is taken as this */
 #define MAX_KEY 200
+#define MAX_COUNTED 64 /* of minProperties above the required members, or maxProperties below all  \
+                        */
 
 static weft_frag text(weft_schema *s, const char *bytes) {
     return weft_frag_literal(s->n, bytes, strlen(bytes));
@@ -51,14 +53,18 @@ static bool is_absent(const weft_conj *c, const char *name) {
     return false;
 }
 
-/* Whether the names that all schemas allow have this one among them. */
-static bool is_name(weft_schema *s, const weft_conj *c, const char *name) {
-    weft_conj names = {0};
+void weft_schema_names_of_members(weft_schema *s, const weft_conj *c, weft_conj *names) {
     for (size_t i = 0; i < c->n; i++) {
         const weft_json *said = weft_json_get(c->items[i], "propertyNames");
         if (said)
-            weft_conj_add(s, &names, said);
+            weft_conj_add(s, names, said);
     }
+}
+
+/* Whether the names that all schemas allow have this one among them. */
+static bool is_name(weft_schema *s, const weft_conj *c, const char *name) {
+    weft_conj names = {0};
+    weft_schema_names_of_members(s, c, &names);
     if (names.n == 0 || names.never || s->n->status)
         return !names.never;
     weft_json *text = weft_json_new_string(name);
@@ -75,6 +81,7 @@ static weft_frag member_value(weft_schema *s, const weft_conj *c, const char *na
         return weft_frag_never(s->n);
     for (size_t i = 0; i < c->n; i++)
         add_said(s, &inner, c->items[i], name);
+    weft_schema_add_unevaluated(s, c, name, 0, &inner);
     if (inner.never)
         return weft_frag_never(s->n);
     if (inner.n == 0)
@@ -139,6 +146,18 @@ static void find_members(weft_schema *s, const weft_conj *c, members *m) {
             else
                 weft_schema_refuse(s, "'required' that is no list of names");
         }
+    }
+}
+
+/* The names that propertyNames lists, as members that may come. */
+static void find_listed_names(weft_schema *s, const weft_conj *c, members *m) {
+    weft_conj names = {0};
+    weft_schema_names_of_members(s, c, &names);
+    const weft_json *one = weft_conj_get(&names, "const"), *list = weft_conj_get(&names, "enum");
+    for (size_t i = 0; i < (one ? 1 : weft_json_length(list)) && !s->n->status; i++) {
+        const char *name = weft_json_string(one ? one : weft_json_item(list, i), NULL);
+        if (name)
+            add_member(s, m, name, false); /* member_value looks whether it fits */
     }
 }
 
@@ -225,9 +244,10 @@ static bool takes_others(const weft_conj *c, const members *m) {
     bool spoken = false;
     for (size_t i = 0; i < c->n; i++) {
         const weft_json *other = weft_json_get(c->items[i], "additionalProperties");
-        if (is_false(other) || is_false(weft_json_get(c->items[i], "unevaluatedProperties")))
+        const weft_json *unevaluated = weft_json_get(c->items[i], "unevaluatedProperties");
+        if (is_false(other) || is_false(unevaluated))
             return false;
-        spoken |= other != NULL;
+        spoken |= other || unevaluated;
     }
     return spoken || (m->n == 0 && !weft_conj_get(c, "patternProperties"));
 }
@@ -281,11 +301,10 @@ static bool kind_value(weft_schema *s, const weft_conj *c, const kinds *k, size_
         const weft_json *said = NULL;
         if (pattern)
             said = weft_json_get(weft_json_get(c->items[i], "patternProperties"), pattern);
-        bool closed = is_false(weft_json_get(c->items[i], "unevaluatedProperties"));
-        if (!said && closed)
-            return false;
         if (!said)
             said = weft_json_get(c->items[i], "additionalProperties");
+        if (!said)
+            said = weft_json_get(c->items[i], "unevaluatedProperties");
         if (said)
             weft_conj_add(s, inner, said);
     }
@@ -295,6 +314,8 @@ static bool kind_value(weft_schema *s, const weft_conj *c, const kinds *k, size_
 /* One such member of any kind, "key": value; false: there is none. */
 static bool other_member(weft_schema *s, const weft_conj *c, const kinds *k, weft_frag *out) {
     bool any = false;
+    if (weft_conj_get(&k->names, "enum") || weft_conj_get(&k->names, "const"))
+        return false; /* they are members by name already */
     for (size_t kind = 0; kind <= k->n && !k->names.never && !s->n->status; kind++) {
         weft_conj inner;
         if (!kind_value(s, c, k, kind, &inner))
@@ -316,85 +337,122 @@ static bool other_member(weft_schema *s, const weft_conj *c, const kinds *k, wef
     return any;
 }
 
-/* Up to `max` others, each "key": value; `first`: no comma before the first. */
+/* Others, min (0 or 1) … max of them, each "key": value; `first`: no comma before the first. */
 static weft_frag others(weft_schema *s, const weft_conj *c, const kinds *k, bool first,
-                        uint32_t max) {
+                        uint32_t min, uint32_t max) {
     weft_nfa *n = s->n;
     weft_frag f;
     size_t mark = n->n_states;
     if (max == 0 || !other_member(s, c, k, &f))
-        return weft_frag_empty(n);
+        return min > 0 ? weft_frag_never(n) : weft_frag_empty(n);
     if (!first) {
         weft_frag comma = then(s, text(s, ","), weft_schema_blank(s));
-        return weft_frag_repeat(n, mark, then(s, comma, f), 0, max);
+        return weft_frag_repeat(n, mark, then(s, comma, f), min, max);
     }
-    weft_frag more = others(s, c, k, false, max == WEFT_NFA_NONE ? max : max - 1);
-    return weft_frag_optional(n, then(s, f, more));
+    weft_frag more =
+        others(s, c, k, false, min > 0 ? min - 1 : 0, max == WEFT_NFA_NONE ? max : max - 1);
+    f = then(s, f, more);
+    return min > 0 ? f : weft_frag_optional(n, f);
 }
 
-/* The members in order: `none` is where no member has come yet, `some` where one has. */
-static weft_frag all_members(weft_schema *s, const weft_conj *c, const members *m, const kinds *k,
-                             uint32_t max_others) {
+/* ---- Members and their number ---- */
+
+/* How many members an object has. As members come they are counted up to `top`; from there on only
+ * the others have a limit. */
+typedef struct counts {
+    uint32_t min;        /* of all members */
+    uint32_t top;        /* at least 1 */
+    bool is_most;        /* no more than `top` */
+    uint32_t max_others; /* beside the members with a name */
+} counts;
+
+static counts find_counts(weft_schema *s, const weft_conj *c, const members *m) {
+    counts n = {.max_others = WEFT_NFA_NONE};
+    uint32_t max, n_required = 0, n_members = (uint32_t)m->n;
+    for (size_t i = 0; i < m->n; i++)
+        n_required += m->required[i];
+    (void)weft_conj_count(s, c, "minProperties", false, &n.min);
+    if (weft_conj_count(s, c, "maxProperties", true, &max)) {
+        n.is_most = max < n_members;
+        n.max_others = n.is_most ? 0 : max - n_members;
+        n.max_others = n.max_others > MAX_OTHERS ? MAX_OTHERS : n.max_others;
+    }
+    n.min = n.min > n_required ? n.min : 0;
+    n.top = n.is_most ? max : n.min > 0 ? n.min : 1;
+    if (n.min > n_members + 1) /* the same key twice is one member */
+        weft_schema_refuse(s, "'minProperties' that asks for several members without a name");
+    if (n.top > MAX_COUNTED)
+        weft_schema_refuse(s, "'minProperties' or 'maxProperties' above %d beside optional members",
+                           MAX_COUNTED);
+    return n;
+}
+
+/* One member behind `at` [top + 1], the places where so many have come: `at` become those behind
+ * it. */
+static void step_member(weft_schema *s, const weft_conj *c, const counts *count, const char *name,
+                        bool required, weft_frag *at) {
     weft_nfa *n = s->n;
-    weft_frag none = weft_frag_empty(n), some = weft_frag_never(n);
-    for (size_t i = 0; i < m->n && !n->status; i++) {
-        weft_frag body = member(s, c, m->names[i]);
+    weft_frag next[MAX_COUNTED + 1];
+    for (uint32_t k = 0; k <= count->top && !n->status; k++)
+        next[k] = weft_frag_empty(n);
+    for (uint32_t to = 1; to <= count->top && !n->status; to++) {
+        weft_frag body = member(s, c, name);
         weft_frag comma = then(s, text(s, ","), weft_schema_blank(s));
-        weft_frag skip_none = weft_frag_never(n), skip_some = skip_none;
-        if (!m->required[i]) {
-            skip_none = weft_frag_empty(n);
-            skip_some = weft_frag_empty(n);
+        if (n->status)
+            return;
+        n->states[body.end].a = next[to].start;
+        n->states[comma.end].a = body.start;
+        /* The last place is reached from the one before it, and from itself unless it is full. */
+        uint32_t last = to == count->top && !count->is_most ? to : to - 1;
+        for (uint32_t from = to - 1; from <= last && !n->status; from++) {
+            uint32_t enter = from == 0 ? body.start : comma.start;
+            uint32_t past = required ? enter : next[from].start;
+            uint32_t either =
+                weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = enter, .b = past});
+            if (!n->status)
+                n->states[at[from].end].a = either;
         }
-        /* From `none` into the member or past it; from `some` the same behind a comma. */
-        weft_frag enter = weft_frag_empty(n);
-        uint32_t to_none = weft_frag_or(n, enter, skip_none).start;
-        uint32_t to_some = weft_frag_or(n, comma, skip_some).start;
+    }
+    if (count->is_most && !required && !n->status)
+        n->states[at[count->top].end].a = next[count->top].start;
+    memcpy(at, next, (count->top + 1) * sizeof *at);
+}
+
+/* The members in order, then others. */
+static weft_frag all_members(weft_schema *s, const weft_conj *c, const members *m, const kinds *k,
+                             const counts *count) {
+    weft_nfa *n = s->n;
+    weft_frag at[MAX_COUNTED + 1];
+    if (n->status)
+        return weft_frag_never(n);
+    at[0] = weft_frag_empty(n);
+    for (uint32_t i = 1; i <= count->top; i++)
+        at[i] = weft_frag_never(n);
+    uint32_t start = at[0].start;
+    for (size_t i = 0; i < m->n && !n->status; i++)
+        step_member(s, c, count, m->names[i], m->required[i], at);
+    weft_frag end = weft_frag_empty(n);
+    for (uint32_t i = 0; i <= count->top && !n->status; i++) {
+        uint32_t min = count->min > i ? count->min - i : 0;
+        weft_frag rest =
+            min > 1 ? weft_frag_never(n) : others(s, c, k, i == 0, min, count->max_others);
         if (n->status)
             break;
-        n->states[none.end].a = to_none;
-        n->states[some.end].a = to_some;
-        n->states[enter.end].a = body.start;
-        n->states[comma.end].a = body.start;
-        weft_frag after = weft_frag_empty(n);
-        n->states[body.end].a = after.start;
-        if (!m->required[i])
-            n->states[skip_some.end].a = after.start;
-        weft_frag past = weft_frag_empty(n);
-        if (!m->required[i])
-            n->states[skip_none.end].a = past.start;
-        none.end = past.end;
-        some.end = after.end;
+        n->states[at[i].end].a = rest.start;
+        n->states[rest.end].a = end.start;
     }
-    weft_frag end = weft_frag_empty(n);
-    weft_frag from_none = others(s, c, k, true, max_others);
-    weft_frag from_some = others(s, c, k, false, max_others);
-    if (n->status)
-        return end;
-    n->states[none.end].a = from_none.start;
-    n->states[some.end].a = from_some.start;
-    n->states[from_none.end].a = end.start;
-    n->states[from_some.end].a = end.start;
-    return (weft_frag){none.start, end.end};
+    return (weft_frag){start, end.end};
 }
 
 weft_frag weft_schema_object(weft_schema *s, const weft_conj *c) {
     members m = {0};
-    find_members(s, c, &m);
-    uint32_t min = 0, max = WEFT_NFA_NONE, n_required = 0;
-    (void)weft_conj_count(s, c, "minProperties", false, &min);
-    bool bounded = weft_conj_count(s, c, "maxProperties", true, &max);
-    for (size_t i = 0; i < m.n; i++)
-        n_required += m.required[i];
-    if (min > n_required)
-        weft_schema_refuse(s, "'minProperties' above the number of required members");
-    if (bounded && max < m.n)
-        weft_schema_refuse(s, "'maxProperties' below the number of members");
     kinds k;
+    find_members(s, c, &m);
+    find_listed_names(s, c, &m);
+    counts count = find_counts(s, c, &m);
     find_kinds(s, c, &m, &k);
-    uint32_t others_max = bounded ? max - (uint32_t)m.n : WEFT_NFA_NONE;
-    others_max = bounded && others_max > MAX_OTHERS ? MAX_OTHERS : others_max;
     weft_frag f = then(s, text(s, "{"), weft_schema_blank(s));
-    f = then(s, f, all_members(s, c, &m, &k, others_max));
+    f = then(s, f, all_members(s, c, &m, &k, &count));
     f = then(s, f, then(s, weft_schema_blank(s), text(s, "}")));
     free_kinds(&k);
     free_members(s, &m);

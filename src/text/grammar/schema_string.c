@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#define MAX_LENGTH 8192 /* states for each character; a larger maximum is taken as this */
+#define MAX_LENGTH 1000000 /* a larger maximum is taken as this */
+#define MAX_COUNTED 8192   /* where patterns and the like count, too: states for each character */
+#define BLOCK 512          /* characters of a block */
 
 /* Formats by regular expressions; each is a part of what its definition allows, so that every text
  * is valid whatever a validator knows: days up to the 28th of February, no leap seconds. */
@@ -187,8 +189,11 @@ static weft_frag all_terms(weft_schema *s, terms *t, uint32_t min, uint32_t max)
     } else {
         mark = t->items[0].first;
     }
+    if (min > MAX_COUNTED)
+        weft_schema_refuse(s, "'minLength' above %d beside other conditions", MAX_COUNTED);
     if (max == WEFT_NFA_NONE && min > 0)
-        max = min + 256 < MAX_LENGTH ? min + 256 : MAX_LENGTH;
+        max = min + 256;
+    max = max != WEFT_NFA_NONE && max > MAX_COUNTED ? MAX_COUNTED : max;
     return min == 0 && max == WEFT_NFA_NONE ? f : weft_frag_count(n, mark, f, min, max);
 }
 
@@ -207,6 +212,51 @@ static bool find_length(weft_schema *s, const weft_conj *c, uint32_t *min, uint3
     return *max >= *min;
 }
 
+static weft_frag characters(weft_schema *s, uint32_t min, uint32_t max) {
+    size_t mark = s->n->n_states;
+    return weft_frag_repeat(s->n, mark, character(s), min, max);
+}
+
+/* min … max blocks, and behind them characters up to `rest`. */
+static weft_frag blocks(weft_schema *s, uint32_t min, uint32_t max, weft_frag rest) {
+    if (s->block == WEFT_NFA_NONE) {
+        s->block = weft_nfa_add_rule(s->n, "characters", 10);
+        if (!s->n->status)
+            weft_nfa_define(s->n, s->block, characters(s, BLOCK, BLOCK));
+    }
+    size_t mark = s->n->n_states;
+    weft_frag f = weft_frag_call(s->n, s->block);
+    return weft_frag_then(s->n, weft_frag_repeat(s->n, mark, f, min, max), rest);
+}
+
+/* Less characters than a block has. */
+static weft_frag part(weft_schema *s) {
+    if (s->part == WEFT_NFA_NONE) {
+        s->part = weft_nfa_add_rule(s->n, "characters", 10);
+        if (!s->n->status)
+            weft_nfa_define(s->n, s->part, characters(s, 0, BLOCK - 1));
+    }
+    return weft_frag_call(s->n, s->part);
+}
+
+/* Up to a number of characters that may be large: whole blocks, all of which share their states,
+ * and a rest. Of very many a few less. */
+static weft_frag up_to(weft_schema *s, uint32_t max) {
+    if (max < 2 * BLOCK)
+        return characters(s, 0, max);
+    weft_frag few = blocks(s, 0, max / BLOCK - 1, part(s));
+    if (max >= 16 * BLOCK)
+        return few;
+    weft_frag most = blocks(s, max / BLOCK, max / BLOCK, characters(s, 0, max % BLOCK));
+    return weft_frag_or(s->n, few, most);
+}
+
+static weft_frag counted(weft_schema *s, uint32_t min, uint32_t max) {
+    weft_frag f = blocks(s, min / BLOCK, min / BLOCK, characters(s, min % BLOCK, min % BLOCK));
+    return max == WEFT_NFA_NONE ? weft_frag_then(s->n, f, characters(s, 0, max))
+                                : weft_frag_then(s->n, f, up_to(s, max - min));
+}
+
 weft_frag weft_schema_string(weft_schema *s, const weft_conj *c) {
     uint32_t min, max;
     terms t = {0};
@@ -219,8 +269,8 @@ weft_frag weft_schema_string(weft_schema *s, const weft_conj *c) {
         return all_terms(s, &t, min, max);
     if (min == 0 && max == WEFT_NFA_NONE)
         return weft_schema_free_string(s);
-    size_t mark = s->n->n_states;
-    return quoted(s, weft_frag_repeat(s->n, mark, character(s), min, max));
+    bool is_long = min >= 2 * BLOCK || (max != WEFT_NFA_NONE && max >= 2 * BLOCK);
+    return quoted(s, is_long ? counted(s, min, max) : characters(s, min, max));
 }
 
 /* ---- Keys ---- */
@@ -231,10 +281,8 @@ weft_frag weft_schema_key(weft_schema *s, const weft_key *key) {
     if (key->conj && !find_length(s, key->conj, &min, &max))
         return weft_frag_never(s->n);
     if (key->conj) {
-        const weft_json *list = weft_conj_get(key->conj, "enum");
-        const weft_json *one = weft_conj_get(key->conj, "const");
-        if (list || one)
-            weft_schema_refuse(s, "'propertyNames' with 'enum' or 'const': name the members");
+        if (weft_conj_get(key->conj, "anyOf") || weft_conj_get(key->conj, "oneOf"))
+            weft_schema_refuse(s, "'propertyNames' with choices");
         gather(s, &t, key->conj);
     }
     for (size_t i = 0; i < key->n_patterns && !s->n->status; i++)

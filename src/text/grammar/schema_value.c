@@ -214,6 +214,31 @@ static bool tags_differ(weft_schema *s, const weft_conj *x, const weft_conj *y) 
     return false;
 }
 
+/* Whether a schema of the conjunction lets no member of the name come. */
+static bool forbids(const weft_conj *c, const char *name) {
+    for (size_t i = 0; i < c->n; i++) {
+        const weft_json *others = weft_json_get(c->items[i], "additionalProperties");
+        if (others && weft_json_type_of(others) == WEFT_JSON_BOOL && !weft_json_bool(others) &&
+            !weft_json_get(c->items[i], "patternProperties") &&
+            !weft_json_get(weft_json_get(c->items[i], "properties"), name))
+            return true;
+    }
+    return false;
+}
+
+/* A member that the one objects must have and the others can't. */
+static bool requires_forbidden(const weft_conj *x, const weft_conj *y) {
+    for (size_t i = 0; i < x->n; i++) {
+        const weft_json *list = weft_json_get(x->items[i], "required");
+        for (size_t k = 0; list && k < weft_json_length(list); k++) {
+            const char *name = weft_json_string(weft_json_item(list, k), NULL);
+            if (name && forbids(y, name))
+                return true;
+        }
+    }
+    return false;
+}
+
 bool weft_schema_disjoint(weft_schema *s, const weft_json *x, const weft_json *y) {
     weft_conj a = {0}, b = {0};
     weft_conj_add(s, &a, x);
@@ -231,5 +256,6 @@ bool weft_schema_disjoint(weft_schema *s, const weft_json *x, const weft_json *y
         for (size_t k = 0; k < b.n; k++)
             if (lists_differ(a.items[i], b.items[k]))
                 return true;
-    return (mine & yours) == WEFT_TYPE_OBJECT && tags_differ(s, &a, &b);
+    return (mine & yours) == WEFT_TYPE_OBJECT &&
+           (requires_forbidden(&a, &b) || requires_forbidden(&b, &a) || tags_differ(s, &a, &b));
 }
