@@ -42,8 +42,8 @@ typedef struct weft_engine_options {
     int n_threads_batch; /* of steps of 32 rows and more, as in prompts; 0: n_threads */
     bool pin;            /* each thread that weft starts stays on a CPU of its own */
     const char *cpu;     /* NULL: the WEFT_CPU variable, else all the CPU has. Otherwise the highest
-                            variant allowed: "scalar", "avx2", "avxvnni", "avx512", "vnni", "bf16",
-                            "amx", "neon", "dotprod", "i8mm" (docs/numerics.md) */
+                            variant allowed: "scalar", "avx2", "avxvnni", "avx512", "vnni", "vbmi",
+                            "bf16", "amx", "neon", "dotprod", "i8mm" (docs/numerics.md) */
     weft_numbers numbers;
     weft_allocator allocator; /* .alloc == NULL: malloc and free */
     weft_log_fn log;          /* NULL: silence */

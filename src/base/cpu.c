@@ -46,6 +46,12 @@ static bool has_avx512(void) {
     return f && dq && bw && vl && saves_states(STATES_AVX512);
 }
 
+static bool has_vbmi(void) {
+    unsigned c7 = leaf(7, 0).ecx;
+    bool vbmi = c7 & (1u << 1), gfni = c7 & (1u << 8);
+    return vbmi && gfni;
+}
+
 /* Linux hands out the tiles' state on request only, once a process (Documentation/arch/x86/xstate).
  */
 static bool tiles_allowed(void) {
@@ -72,8 +78,10 @@ static bool has_own(weft_isa isa) {
         return has_avx512();
     case WEFT_ISA_VNNI:
         return leaf(7, 0).ecx & (1u << 11);
+    case WEFT_ISA_VBMI:
+        return has_vbmi();
     case WEFT_ISA_BF16:
-        return (leaf(7, 1).eax & (1u << 5)) && (leaf(7, 0).ecx & (1u << 1));
+        return leaf(7, 1).eax & (1u << 5);
     case WEFT_ISA_AMX:
         return has_amx();
     default:
@@ -112,7 +120,8 @@ static const struct {
 } variants[WEFT_ISA_COUNT] = {
     [WEFT_ISA_SCALAR] = {"scalar", WEFT_ISA_SCALAR}, [WEFT_ISA_AVX2] = {"avx2", WEFT_ISA_SCALAR},
     [WEFT_ISA_AVXVNNI] = {"avxvnni", WEFT_ISA_AVX2}, [WEFT_ISA_AVX512] = {"avx512", WEFT_ISA_AVX2},
-    [WEFT_ISA_VNNI] = {"vnni", WEFT_ISA_AVX512},     [WEFT_ISA_BF16] = {"bf16", WEFT_ISA_VNNI},
+    [WEFT_ISA_VNNI] = {"vnni", WEFT_ISA_AVX512},     [WEFT_ISA_VBMI] = {"vbmi", WEFT_ISA_VNNI},
+    [WEFT_ISA_BF16] = {"bf16", WEFT_ISA_VBMI},
     [WEFT_ISA_AMX] = {"amx", WEFT_ISA_BF16},         [WEFT_ISA_NEON] = {"neon", WEFT_ISA_SCALAR},
     [WEFT_ISA_DOTPROD] = {"dotprod", WEFT_ISA_NEON}, [WEFT_ISA_I8MM] = {"i8mm", WEFT_ISA_DOTPROD},
 };

@@ -20,6 +20,7 @@ static void test_names(void **state) {
 static void test_bases(void **state) {
     (void)state;
     assert_true(weft_isa_includes(WEFT_ISA_AMX, WEFT_ISA_VNNI));
+    assert_true(weft_isa_includes(WEFT_ISA_BF16, WEFT_ISA_VBMI));
     assert_true(weft_isa_includes(WEFT_ISA_AMX, WEFT_ISA_AVX2));
     assert_true(weft_isa_includes(WEFT_ISA_I8MM, WEFT_ISA_NEON));
     assert_false(weft_isa_includes(WEFT_ISA_AMX, WEFT_ISA_AVXVNNI)); /* Zen 4 has no AVX-VNNI */

@@ -16,6 +16,7 @@ typedef struct listed {
 #define KERNEL_AVXVNNI(entry, name) {#name, WEFT_ISA_AVXVNNI, 0},
 #define KERNEL_AVX512(entry, name) {#name, WEFT_ISA_AVX512, 0},
 #define KERNEL_VNNI(entry, name) {#name, WEFT_ISA_VNNI, 0},
+#define KERNEL_VBMI(entry, name) {#name, WEFT_ISA_VBMI, 0},
 #define KERNEL_BF16(entry, name) {#name, WEFT_ISA_BF16, 0},
 #define KERNEL_AMX(entry, name) {#name, WEFT_ISA_AMX, 0},
 #define KERNEL_NEON(entry, name) {#name, WEFT_ISA_NEON, 0},

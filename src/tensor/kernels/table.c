@@ -14,7 +14,8 @@
 #if defined(__x86_64__)
 #define KERNEL_AMX(entry, name) OF(AMX, entry, name)
 #define KERNEL_BF16(entry, name) OF(BF16, entry, name) KERNEL_AMX(entry, name)
-#define KERNEL_VNNI(entry, name) OF(VNNI, entry, name) KERNEL_BF16(entry, name)
+#define KERNEL_VBMI(entry, name) OF(VBMI, entry, name) KERNEL_BF16(entry, name)
+#define KERNEL_VNNI(entry, name) OF(VNNI, entry, name) KERNEL_VBMI(entry, name)
 #define KERNEL_AVX512(entry, name) OF(AVX512, entry, name) KERNEL_VNNI(entry, name)
 #define KERNEL_AVXVNNI(entry, name) OF(AVXVNNI, entry, name)
 #define KERNEL_AVX2(entry, name)                                                                   \
@@ -35,7 +36,7 @@ static const weft_kernels tables[WEFT_ISA_COUNT] = {
 #if defined(__x86_64__)
         OF(AVX2, isa, WEFT_ISA_AVX2) OF(AVXVNNI, isa, WEFT_ISA_AVXVNNI)
             OF(AVX512, isa, WEFT_ISA_AVX512) OF(VNNI, isa, WEFT_ISA_VNNI)
-                OF(BF16, isa, WEFT_ISA_BF16) OF(AMX, isa, WEFT_ISA_AMX)
+                OF(VBMI, isa, WEFT_ISA_VBMI) OF(BF16, isa, WEFT_ISA_BF16) OF(AMX, isa, WEFT_ISA_AMX)
 #elif defined(__aarch64__)
         OF(NEON, isa, WEFT_ISA_NEON) OF(DOTPROD, isa, WEFT_ISA_DOTPROD) OF(I8MM, isa, WEFT_ISA_I8MM)
 #endif

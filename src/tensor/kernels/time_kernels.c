@@ -23,6 +23,7 @@ typedef struct kernel_name {
 #define KERNEL_AVXVNNI(entry, name) {#entry, #name, WEFT_ISA_AVXVNNI},
 #define KERNEL_AVX512(entry, name) {#entry, #name, WEFT_ISA_AVX512},
 #define KERNEL_VNNI(entry, name) {#entry, #name, WEFT_ISA_VNNI},
+#define KERNEL_VBMI(entry, name) {#entry, #name, WEFT_ISA_VBMI},
 #define KERNEL_BF16(entry, name) {#entry, #name, WEFT_ISA_BF16},
 #define KERNEL_AMX(entry, name) {#entry, #name, WEFT_ISA_AMX},
 #define KERNEL_NEON(entry, name) {#entry, #name, WEFT_ISA_NEON},

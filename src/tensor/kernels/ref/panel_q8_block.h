@@ -59,8 +59,8 @@ WEFT_INLINE weft_q8_rows rows_of_group(const weft_q8_rows *x, size_t t, size_t m
                           x->n_cols};
 }
 
-/* Whether blocks are unpacked before they are multiplied, for a single row of x too: their quants
- * come from codebooks or digits. */
+/* Whether blocks are unpacked before several rows of x multiply them: their quants come from
+ * codebooks or digits. */
 WEFT_INLINE bool must_unpack(weft_form form) {
     return weft_forms[form].bits == 0;
 }

@@ -1,7 +1,7 @@
 /* Quantised panels times int8 activations with dpbusd: unsigned weights times signed activations
  * into int32, four columns a step. Sixteen rows are a register, so a block is 8 registers of
- * weights. Q8_0 enters as q + 128. Rows of x read the packed bytes, many of them unpacked ones, and
- * those that must_unpack() always.
+ * weights. Q8_0 enters as q + 128. A single row of x reads the packed bytes, as several do unless
+ * the form must_unpack(); many read unpacked ones.
  *
  * Included behind BODY_FORMS(X), the forms that have functions, as WEFT_FORM_FUNCTIONS. */
 #ifndef WEFT_KERNELS_PANEL_Q8_BODY_AVX512_H
@@ -44,11 +44,17 @@ WEFT_INLINE __m256i pair_bytes(weft_form form, bool packed, source s) {
                   : _mm256_loadu_si256((const __m256i *)(const void *)s.u->sc);
 }
 
+/* Quad j; `all` has those of forms whose quads are made together. */
+WEFT_INLINE __m512i quad_of(weft_form form, bool packed, source s, const __m512i all[8], int j) {
+    if (!packed)
+        return quants_load(s.u->w[j]);
+    return must_unpack(form) ? all[j] : packed_quad(form, s.block, j);
+}
+
 /* Adds quad j's products to the sums of `n` rows of x; two chains for a single row, or where the
  * halves have their own scales. */
-WEFT_INLINE void quad_dots(weft_form form, bool packed, int n, source s, int j, const int8_t *x,
-                           size_t ldx, __m512i half[2][TILE]) {
-    __m512i w = packed ? packed_quad(form, s.block, j) : quants_load(s.u->w[j]);
+WEFT_INLINE void quad_dots(weft_form form, int n, __m512i w, int j, const int8_t *x, size_t ldx,
+                           __m512i half[2][TILE]) {
     int to = n == 1 || two_sums(form) ? j / 4 : 0;
     WEFT_UNROLL for (int c = 0; c < n; c++) {
         int32_t quad;
@@ -71,14 +77,18 @@ WEFT_INLINE void block_dots(weft_form form, bool packed, int n, source s, const 
             dot[0][c] = _mm512_set1_epi32(sums[c].whole);
         }
     }
-    quad_dots(form, packed, n, s, 0, x, ldx, dot);
-    quad_dots(form, packed, n, s, 1, x, ldx, dot);
-    quad_dots(form, packed, n, s, 2, x, ldx, dot);
-    quad_dots(form, packed, n, s, 3, x, ldx, dot);
-    quad_dots(form, packed, n, s, 4, x, ldx, dot);
-    quad_dots(form, packed, n, s, 5, x, ldx, dot);
-    quad_dots(form, packed, n, s, 6, x, ldx, dot);
-    quad_dots(form, packed, n, s, 7, x, ldx, dot);
+    __m512i w[8];
+    if (packed && must_unpack(form))
+        block_quads(form, s.block, w);
+#define DOTS(j) quad_dots(form, n, quad_of(form, packed, s, w, j), j, x, ldx, dot)
+    DOTS(0);
+    DOTS(1);
+    DOTS(2);
+    DOTS(3);
+    DOTS(4);
+    DOTS(5);
+    DOTS(6);
+    DOTS(7);
     if (weft_form_halves(form)) {
         __m512i both = scale_pairs(form, pair_bytes(form, packed, s));
         __m512i low = of_pairs(both, 0), high = of_pairs(both, 1);
@@ -153,7 +163,7 @@ WEFT_INLINE void unpack(weft_form form, const q8_codes *codes, const uint8_t *pa
     _mm512_storeu_ps(u->m, m);
     if (weft_form_halves(form))
         _mm256_storeu_si256((__m256i *)(void *)u->sc, sub_scale_bytes(form, s.sc));
-    if (must_unpack(form)) /* for a single row of x as well, which waits for memory */
+    if (must_unpack(form))
         prefetch(form, s.q);
 }
 
@@ -244,7 +254,7 @@ typedef void product(const q8_codes *codes, const void *panels, size_t bytes, si
 #define OF_FORM(name, form)                                                                        \
     static void product_##name(const q8_codes *codes, const void *panels, size_t bytes,            \
                                size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {     \
-        if (x->n == 1 && !must_unpack(form)) {                                                     \
+        if (x->n == 1) {                                                     \
             vector(form, codes, panels, bytes, n_panels, x, y);                                    \
             return;                                                                                \
         }                                                                                          \
