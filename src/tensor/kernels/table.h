@@ -64,6 +64,20 @@ typedef struct weft_kernels {
     void (*panel_f32)(weft_dtype dtype, const void *panels, size_t n_panels, const float *x,
                       size_t n, size_t n_cols, size_t ldx, float *y, size_t ldy);
 
+    /* Products of float32 matrices: each output is one chain of fmaf over k in order. */
+
+    /* b [k, n], rows ld apart, or `turned` [n, k]: panels [ceil(n / 16), k, 16] with zeros behind
+     * the last column. */
+    void (*gemm_pack)(const float *b, ptrdiff_t ld, bool turned, size_t k, size_t n, float *panels);
+    /* y [m, n] = a [m, k] times such panels; not `fresh`: the chains go on from what y holds. */
+    void (*gemm)(const float *a, size_t lda, size_t m, size_t k, const float *panels, size_t n,
+                 float *y, size_t ldy, bool fresh);
+    /* y [rows] = a [rows, k] x; y [n] = x b [k, n]. */
+    void (*gemv_rows)(const float *a, ptrdiff_t lda, size_t rows, size_t k, const float *x,
+                      float *y);
+    void (*gemv_columns)(const float *b, ptrdiff_t ldb, size_t k, size_t n, const float *x,
+                         float *y);
+
     /* For prefill in default mode (weft_bf16_serves); NULL where the CPU has no such products.
      * Up to 16 rows of x as bfloat16 in tiles of 16 rows and 32 columns, [ceil(n_cols / 32), 16,
      * 32], zeros behind both ends. */

@@ -41,6 +41,7 @@ static const kernel_name names[] = {
 #define HEAD_DIM 128
 #define POSITIONS 64
 #define FLOATS 4096                      /* of an elementwise call */
+#define BLOCK 48                         /* rows of a product of floats, whole tiles of any CPU */
 #define WEIGHT_BYTES ((size_t)128 << 20) /* more than the caches hold */
 #define CACHED_BYTES ((size_t)256 << 10) /* of weights that stay in a level-2 cache */
 #define FILL 0x3c                        /* f32 0.011, f16 1.06, bf16 0.011, int8 60 */
@@ -82,6 +83,25 @@ static void call_panel_q8(const call *c) {
 static void call_panel_f32(const call *c) {
     c->k->panel_f32(c->type, c->o->weights, c->n_panels, c->o->x, c->rows, COLS, COLS, c->o->y,
                     c->n_panels * WEFT_PANEL_ROWS);
+}
+
+static void call_gemm_pack(const call *c) {
+    c->k->gemm_pack(c->o->x, FLOATS / WEFT_PANEL_ROWS, true, FLOATS / WEFT_PANEL_ROWS,
+                    WEFT_PANEL_ROWS, c->o->y);
+}
+
+/* BLOCK rows of a times FLOATS / BLOCK by BLOCK of panels. */
+static void call_gemm(const call *c) {
+    c->k->gemm(c->o->x, FLOATS / BLOCK, BLOCK, FLOATS / BLOCK,
+               (const float *)(const void *)c->o->weights, BLOCK, c->o->y, BLOCK, true);
+}
+
+static void call_gemv_rows(const call *c) {
+    c->k->gemv_rows(c->o->x, FLOATS / BLOCK, BLOCK, FLOATS / BLOCK, c->o->sums, c->o->y);
+}
+
+static void call_gemv_columns(const call *c) {
+    c->k->gemv_columns(c->o->x, FLOATS / BLOCK, BLOCK, FLOATS / BLOCK, c->o->sums, c->o->y);
 }
 
 /* Any bytes will do for tiles of x, and room beside them for sums. */
@@ -160,8 +180,7 @@ static void call_attn_bf16_keys(const call *c) {
     const void *rows[32];
     for (size_t at = 0; at < POSITIONS; at += 16)
         c->k->attn_bf16_keys(c->type, cache_rows(c, at, rows), HEAD_DIM,
-                             (uint16_t *)(void *)c->o->y +
-                                 WEFT_ATTN_BF16_PARTS * at * HEAD_DIM);
+                             (uint16_t *)(void *)c->o->y + WEFT_ATTN_BF16_PARTS * at * HEAD_DIM);
 }
 
 static void call_attn_bf16_values(const call *c) {
@@ -351,6 +370,7 @@ typedef enum work_kind {
     WORK_ATTENTION, /* the same as floats, for 1 and 16 queries */
     WORK_QUERIES,   /* the same as tiles, for all queries that go together */
     WORK_MAPS,      /* FLOATS elements of some functions */
+    WORK_BLOCK,     /* a product of floats that stays in the caches */
     WORK_FLOATS     /* FLOATS elements, `bytes` each */
 } work_kind;
 
@@ -366,6 +386,10 @@ static const timed table[] = {
     {"quantize_q8", call_quantize_q8, WORK_FLOATS, false, 5},
     {"panel_q8", call_panel_q8, WORK_PANELS, true, 0},
     {"panel_f32", call_panel_f32, WORK_PANELS, false, 0},
+    {"gemm_pack", call_gemm_pack, WORK_FLOATS, false, 8},
+    {"gemm", call_gemm, WORK_BLOCK, false, 0},
+    {"gemv_rows", call_gemv_rows, WORK_FLOATS, false, 4},
+    {"gemv_columns", call_gemv_columns, WORK_FLOATS, false, 4},
     {"rows_bf16", call_rows_bf16, WORK_FLOATS, false, 6},
     {"panel_bf16", call_panel_bf16, WORK_TILES, false, 0},
     {"attn_bf16_keys", call_attn_bf16_keys, WORK_CACHE, false, 0},
@@ -558,6 +582,9 @@ static void time_one(run_state *r, const kernel_name *n) {
         time_maps(r, n, t, &c);
     } else if (t->kind == WORK_ATTENTION) {
         time_attention(r, n, t, &c);
+    } else if (t->kind == WORK_BLOCK) {
+        work_cost cost = {.ops = 2.0 * BLOCK * (FLOATS / BLOCK) * BLOCK, .limit = "f32"};
+        time_line(r, n, t, &c, &cost, "");
     } else if (t->kind == WORK_QUERIES) {
         time_queries(r, n, t, &c);
     } else {

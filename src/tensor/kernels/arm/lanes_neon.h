@@ -6,6 +6,8 @@
 #include "tensor/kernels/lanes.h"
 
 #define WEFT_TILE_ROWS 5 /* 20 sums, 4 weights and the activations fit 32 registers */
+#define WEFT_GEMM_ROWS 6
+#define WEFT_GEMM_VECTORS 1
 #define WEFT_ATTN_QUERIES 4
 #define WEFT_ATTN_VECTORS 1
 #define WEFT_ATTN_KEYS 1

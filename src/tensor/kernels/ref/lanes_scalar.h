@@ -7,6 +7,8 @@
 #include "tensor/kernels/lanes.h"
 
 #define WEFT_TILE_ROWS 4 /* activation rows of one float tile */
+#define WEFT_GEMM_ROWS 4
+#define WEFT_GEMM_VECTORS 1
 #define WEFT_ATTN_QUERIES 2
 #define WEFT_ATTN_VECTORS 1
 #define WEFT_ATTN_KEYS 1

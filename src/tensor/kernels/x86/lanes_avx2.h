@@ -6,6 +6,8 @@
 #include "tensor/kernels/lanes.h"
 
 #define WEFT_TILE_ROWS 6 /* 12 sums, 2 weights and 1 activation fill the 16 registers */
+#define WEFT_GEMM_ROWS 6
+#define WEFT_GEMM_VECTORS 1
 #define WEFT_ATTN_QUERIES 3
 #define WEFT_ATTN_VECTORS 2
 #define WEFT_ATTN_KEYS 2

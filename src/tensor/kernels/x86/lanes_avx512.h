@@ -6,6 +6,8 @@
 #include "tensor/kernels/lanes.h"
 
 #define WEFT_TILE_ROWS 8
+#define WEFT_GEMM_ROWS 8
+#define WEFT_GEMM_VECTORS 3
 #define WEFT_ATTN_QUERIES 4
 #define WEFT_ATTN_VECTORS 4
 #define WEFT_ATTN_KEYS 4
