@@ -36,8 +36,8 @@ static const char help[] =
 static int parse(int argc, char **argv, chat_options *o) {
     const tool_option table[] = {
         TOOL_GENERATING_OPTIONS(&o->g),
-        {0, "resume", TOOL_STRING, &o->resume, 0, 0},
-        {0, "lora", TOOL_LIST, &o->adapters, 0, 0},
+        {0, "resume", TOOL_STRING, &o->resume, 1, 0},
+        {0, "lora", TOOL_LIST, &o->adapters, 1, 0},
         {0, "no-history", TOOL_FLAG, &o->no_history, 0, 0},
     };
     return tool_generating_parse(argc, argv, help, table, sizeof table / sizeof table[0], &o->g);
@@ -230,7 +230,7 @@ static bool is_blank(const char *text) {
 }
 
 static bool one_line(chat *c, char *text) {
-    if (text[0] == '/')
+    if (text[0] == '/' && !strchr(text, '\n'))
         return chat_command(c, text);
     if (is_blank(text))
         return true;
@@ -247,6 +247,8 @@ static int loop(chat *c) {
         tool_line_end end = read_message(c, &text);
         if (end == TOOL_LINE_CLOSED)
             break;
+        if (end == TOOL_LINE_FAILED)
+            return tool_fail("stdin", "%s", strerror(errno));
         if (end == TOOL_LINE_ABORTED) {
             if (tool_line_is_terminal(c->line))
                 tool_write("\n", 1);
@@ -327,12 +329,19 @@ static int with_model(chat *c) {
     c->generate.context_shift = true;
     c->generate.show_special = true;
     int code = tool_choosing_open(&c->options->g.choosing, tokenizer, &c->generate);
-    if (code >= 0)
+    weft_sampler *sampler = NULL; /* each answer has its own; this one shows that they can be had */
+    if (code < 0)
+        code = tool_choosing_sampler(&c->options->g.choosing, c->engine, &sampler);
+    weft_sampler_release(&sampler);
+    if (code >= 0) {
+        tool_choosing_close(&c->options->g.choosing);
         return code;
+    }
     weft_status status = weft_chat_template_open(tokenizer, &c->template);
     if (status)
-        return tool_fail_status("chat template", status);
-    code = tool_generating_session(&c->options->g, c->model, &c->session);
+        code = tool_fail_status("chat template", status);
+    if (code < 0)
+        code = tool_generating_session(&c->options->g, c->model, &c->session);
     if (code < 0)
         code = tool_use_adapters(c->model, c->session, &c->options->adapters);
     if (code < 0)
@@ -349,6 +358,8 @@ int tool_chat(int argc, char **argv) {
     if (code >= 0)
         return code;
     setlocale(LC_CTYPE, "");
+    if (MB_CUR_MAX == 1) /* no locale was chosen */
+        setlocale(LC_CTYPE, "C.UTF-8");
     chat c = {.options = &o};
     code = tool_open_engine(&o.g.engine, &c.engine);
     if (code < 0)

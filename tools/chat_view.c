@@ -54,8 +54,8 @@ static bool flush_word(chat_view *view) {
     }
     written = written && tool_write(view->word, view->n_word);
     view->column += n;
-    if (width && view->column >= width)
-        view->column %= width;
+    if (width && view->column > width)
+        view->column = (view->column - 1) % width + 1; /* a full line goes on when more comes */
     view->n_word = 0;
     return written;
 }

@@ -168,6 +168,13 @@ int tool_choosing_open(tool_choosing *c, const weft_tokenizer *t, weft_generate_
     return code;
 }
 
+int tool_choosing_sampler(const tool_choosing *c, weft_engine *engine, weft_sampler **out) {
+    weft_status status = weft_sampler_create(engine, &c->sampler, out);
+    if (status == WEFT_E_ARGUMENT)
+        return tool_bad_value("--samplers", "%s", weft_detail());
+    return status ? tool_fail_status("sampler", status) : -1;
+}
+
 void tool_choosing_close(tool_choosing *c) {
     weft_grammar_release(&c->compiled);
     free(c->breakers);

@@ -26,8 +26,8 @@ int tool_convert(int argc, char **argv) {
     weft_convert_options o = {0};
     const tool_option table[] = {
         {'t', "threads", TOOL_I32, &how.n_threads, 1, 1024},
-        {0, "type", TOOL_STRING, &o.type, 0, 0},
-        {0, "pre", TOOL_STRING, &o.pre, 0, 0},
+        {0, "type", TOOL_STRING, &o.type, 1, 0},
+        {0, "pre", TOOL_STRING, &o.pre, 1, 0},
     };
     int first, shown = -1;
     int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], &first);
@@ -40,7 +40,10 @@ int tool_convert(int argc, char **argv) {
     for (size_t i = 0; !known && weft_mix_at(i, &mix); i++)
         known = strcasecmp(mix.name, o.type) == 0;
     if (!known)
-        return tool_usage("convert", "unknown type '%s'", o.type);
+        return tool_bad_value("--type", "unknown type '%s'", o.type);
+    code = tool_check_pre(o.pre);
+    if (code >= 0)
+        return code;
     weft_engine *engine;
     code = tool_open_engine(&how, &engine);
     if (code >= 0)

@@ -28,11 +28,24 @@ static bool put_id(const weft_tokenizer *t, weft_detok *state, int32_t id, bool 
     return true;
 }
 
+static const char separators[] = " ,\t\r\n[]";
+
+/* --ids hold numbers only; seen before any text comes out. -1 or the exit code. */
+static int check_ids(const char *ids) {
+    for (const char *at = ids + strspn(ids, separators); *at; at += strspn(at, separators)) {
+        int n = (int)strcspn(at, separators);
+        if ((int)strspn(at, "0123456789") != n)
+            return tool_bad_value("--ids", "wants whole numbers, not '%.*s'", n, at);
+        at += n;
+    }
+    return -1;
+}
+
 static int put_all(const weft_tokenizer *t, char *list, bool special) {
     weft_detok state = {0};
     char *next = NULL, rest[24];
-    for (char *word = strtok_r(list, " ,\t\r\n[]", &next); word;
-         word = strtok_r(NULL, " ,\t\r\n[]", &next)) {
+    for (char *word = strtok_r(list, separators, &next); word;
+         word = strtok_r(NULL, separators, &next)) {
         int64_t id;
         if (!tool_parse_integer(word, 0, INT32_MAX, &id))
             return tool_fail("detokenize", "'%s' is no token id", word);
@@ -50,9 +63,9 @@ int tool_detokenize(int argc, char **argv) {
     const char *model = NULL, *ids = NULL, *pre = NULL;
     bool special = true;
     const tool_option options[] = {
-        {'m', "model", TOOL_STRING, &model, 0, 0},
+        {'m', "model", TOOL_STRING, &model, 1, 0},
         {0, "ids", TOOL_STRING, &ids, 0, 0},
-        {0, "pre", TOOL_STRING, &pre, 0, 0},
+        {0, "pre", TOOL_STRING, &pre, 1, 0},
         {0, "no-special", TOOL_UNFLAG, &special, 0, 0},
     };
     int code = tool_parse(argc, argv, help, options, sizeof options / sizeof options[0], NULL);
@@ -60,6 +73,9 @@ int tool_detokenize(int argc, char **argv) {
         return code;
     char *list = NULL;
     size_t n_bytes = 0;
+    code = ids ? check_ids(ids) : -1;
+    if (code >= 0)
+        return code;
     code = tool_read_text("detokenize", ids, NULL, &list, &n_bytes);
     if (code >= 0)
         return code;

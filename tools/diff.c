@@ -282,7 +282,7 @@ int tool_diff(int argc, char **argv) {
     options o = {0};
     const tool_option table[] = {
         {'t', "threads", TOOL_I32, &o.engine.n_threads, 1, 1024},
-        {0, "imatrix", TOOL_STRING, &o.imatrix, 0, 0},
+        {0, "imatrix", TOOL_STRING, &o.imatrix, 1, 0},
         {0, "tensors", TOOL_FLAG, &o.tensors, 0, 0},
         {0, "json", TOOL_FLAG, &o.json, 0, 0},
     };

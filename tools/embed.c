@@ -242,11 +242,11 @@ int tool_embed(int argc, char **argv) {
     job j = {.normalize = true, .model_name = TOOL_DEFAULT_MODEL, .batch = 512};
     const tool_option table[] = {
         TOOL_ENGINE_OPTIONS(&e),
-        {'m', "model", TOOL_STRING, &j.model_name, 0, 0},
+        {'m', "model", TOOL_STRING, &j.model_name, 1, 0},
         {'p', "prompt", TOOL_LIST, &j.prompts, 0, 0},
-        {'f', "file", TOOL_STRING, &j.file, 0, 0},
-        {0, "lora", TOOL_LIST, &j.adapters, 0, 0},
-        {0, "pooling", TOOL_STRING, &j.pooling, 0, 0},
+        {'f', "file", TOOL_STRING, &j.file, 1, 0},
+        {0, "lora", TOOL_LIST, &j.adapters, 1, 0},
+        {0, "pooling", TOOL_STRING, &j.pooling, 1, 0},
         {0, "no-normalize", TOOL_UNFLAG, &j.normalize, 0, 0},
         {0, "similarity", TOOL_FLAG, &j.similarity, 0, 0},
         {0, "json", TOOL_FLAG, &j.json, 0, 0},

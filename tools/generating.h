@@ -15,12 +15,12 @@ typedef struct tool_generating {
 
 #define TOOL_GENERATING_OPTIONS(g)                                                                 \
     TOOL_ENGINE_OPTIONS(&(g)->engine), TOOL_CHOOSING_OPTIONS(&(g)->choosing),                      \
-        {'m', "model", TOOL_STRING, &(g)->model, 0, 0},                                            \
+        {'m', "model", TOOL_STRING, &(g)->model, 1, 0},                                            \
         {0, "system", TOOL_STRING, &(g)->system, 0, 0},                                            \
         {'n', "tokens", TOOL_I32, &(g)->n, -1, INT32_MAX},                                         \
         {'c', "context", TOOL_I32, &(g)->context, 1, INT32_MAX},                                   \
-        {0, "cache-type", TOOL_STRING, &(g)->cache_type, 0, 0},                                    \
-        {0, "pre", TOOL_STRING, &(g)->pre, 0, 0}, {0, "stats", TOOL_FLAG, &(g)->stats, 0, 0}, {    \
+        {0, "cache-type", TOOL_STRING, &(g)->cache_type, 1, 0},                                    \
+        {0, "pre", TOOL_STRING, &(g)->pre, 1, 0}, {0, "stats", TOOL_FLAG, &(g)->stats, 0, 0}, {    \
         0, "help-sampling", TOOL_FLAG, &(g)->help_sampling, 0, 0                                   \
     }
 

@@ -84,10 +84,10 @@ int tool_imatrix(int argc, char **argv) {
     options o = {.length = 512};
     const tool_option table[] = {
         {'t', "threads", TOOL_I32, &o.engine.n_threads, 1, 1024},
-        {0, "cpu", TOOL_STRING, &o.engine.cpu, 0, 0},
-        {'m', "model", TOOL_STRING, &o.model, 0, 0},
-        {'f', "file", TOOL_STRING, &o.text, 0, 0},
-        {'o', "output", TOOL_STRING, &o.out, 0, 0},
+        {0, "cpu", TOOL_STRING, &o.engine.cpu, 1, 0},
+        {'m', "model", TOOL_STRING, &o.model, 1, 0},
+        {'f', "file", TOOL_STRING, &o.text, 1, 0},
+        {'o', "output", TOOL_STRING, &o.out, 1, 0},
         {'c', "context", TOOL_I32, &o.length, 8, 1 << 20},
         {0, "chunks", TOOL_I32, &o.n_chunks, 1, INT32_MAX},
     };

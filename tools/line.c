@@ -10,6 +10,7 @@
 #ifdef WEFT_HAVE_LIBEDIT
 #include <dirent.h>
 #include <histedit.h>
+#include <wchar.h>
 #endif
 
 struct tool_line {
@@ -45,6 +46,64 @@ static unsigned char abort_line(EditLine *el, int c) {
     line_of(el)->aborted = true;
     return CC_NEWLINE;
 }
+
+/* ---- Pasted text ---- */
+
+/* A terminal puts these around what is pasted, while it is asked to. */
+#define PASTE_ON "\x1b[?2004h"
+#define PASTE_OFF "\x1b[?2004l"
+#define PASTE_BEGINS "\x1b[200~"
+#define PASTE_ENDS L"\x1b[201~"
+#define MAX_PASTE ((size_t)1 << 20)
+
+static void ask_for_marks(bool on) {
+    fputs(on ? PASTE_ON : PASTE_OFF, stdout);
+    fflush(stdout);
+}
+
+/* Adds one character of a pasted text [*n]: ends of lines as newlines, no other controls than those
+ * of the mark at its end. False: the mark is complete, and gone. */
+static bool take_pasted(wchar_t *text, size_t *n, wchar_t c) {
+    const size_t n_end = sizeof PASTE_ENDS / sizeof(wchar_t) - 1;
+    if (c == L'\r')
+        c = L'\n';
+    if ((c >= 0x20 && c != 0x7f) || c == L'\t' || c == L'\n' || c == PASTE_ENDS[0])
+        text[(*n)++] = c;
+    if (*n < n_end || wmemcmp(text + *n - n_end, PASTE_ENDS, n_end) != 0)
+        return true;
+    *n -= n_end;
+    return false;
+}
+
+/* A pasted text becomes part of the line as it is, ends of lines included: nothing is sent before
+ * Enter is pressed. */
+static unsigned char paste(EditLine *el, int key) {
+    (void)key;
+    size_t n = 0, room = 0, kept = 0;
+    wchar_t *text = NULL, c;
+    bool more = true;
+    while (more && n < MAX_PASTE && el_wgetc(el, &c) == 1) {
+        if (n + 2 > room) {
+            wchar_t *grown = realloc(text, (room = room * 2 + 1024) * sizeof *text);
+            if (!grown)
+                break;
+            text = grown;
+        }
+        more = take_pasted(text, &n, c);
+    }
+    while (n > 0 && text[n - 1] == L'\n')
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (text[i] != PASTE_ENDS[0])
+            text[kept++] = text[i];
+    if (text)
+        text[kept] = 0;
+    bool inserted = kept == 0 || el_winsertstr(el, text) == 0;
+    free(text);
+    return inserted ? CC_REFRESH : CC_ERROR;
+}
+
+/* ---- Completion ---- */
 
 /* What several candidates have in common. */
 typedef struct completion {
@@ -87,6 +146,18 @@ static void offer_files(completion *c) {
         closedir(dir);
 }
 
+/* Nothing is left to add, but several candidates: shows those that are commands. */
+static unsigned char show_words(const tool_line *line, const completion *c) {
+    if (c->n_candidates < 2 || c->stem[0] != '/')
+        return CC_ERROR;
+    fputc('\n', stdout);
+    for (const char *const *word = line->words; *word; word++)
+        if (strncmp(*word, c->stem, c->n_stem) == 0)
+            fprintf(stdout, "%s  ", *word);
+    fputc('\n', stdout);
+    return CC_REDISPLAY;
+}
+
 static unsigned char complete(EditLine *el, int key) {
     (void)key;
     const LineInfo *info = el_line(el);
@@ -105,7 +176,7 @@ static unsigned char complete(EditLine *el, int key) {
         offer_files(&c);
     }
     if (c.n_candidates == 0 || strlen(c.common) <= c.n_stem)
-        return CC_ERROR;
+        return space ? CC_ERROR : show_words(line, &c);
     return el_insertstr(el, c.common + c.n_stem) ? CC_ERROR : CC_REFRESH;
 }
 
@@ -118,12 +189,16 @@ static bool open_editor(tool_line *line) {
     el_set(line->el, EL_CLIENTDATA, line);
     el_set(line->el, EL_PROMPT, prompt_of);
     el_set(line->el, EL_EDITOR, "emacs");
+    el_set(line->el, EL_SIGNAL, 1); /* follows the window's size; leaves no raw terminal behind */
     el_set(line->el, EL_HIST, history, line->past);
     el_set(line->el, EL_ADDFN, "weft-abort", "Give the line up", abort_line);
     el_set(line->el, EL_ADDFN, "weft-complete", "Complete a command", complete);
+    el_set(line->el, EL_ADDFN, "weft-paste", "Insert a pasted text", paste);
     el_set(line->el, EL_SETTY, "-d", "-isig", NULL);
+    el_set(line->el, EL_SETTY, "-x", "-echoctl", NULL); /* no ^C inside of an answer */
     el_set(line->el, EL_BIND, "^C", "weft-abort", NULL);
     el_set(line->el, EL_BIND, "^I", "weft-complete", NULL);
+    el_set(line->el, EL_BIND, PASTE_BEGINS, "weft-paste", NULL);
     el_set(line->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
     history(line->past, &event, H_SETSIZE, REMEMBERED);
     history(line->past, &event, H_SETUNIQUE, 1);
@@ -151,7 +226,10 @@ static tool_line_end read_edited(tool_line *line, char **text, size_t *n_bytes) 
     HistEvent event;
     int n = 0;
     line->aborted = false;
+    el_resize(line->el); /* it may have changed during the answer */
+    ask_for_marks(true);
     const char *read = el_gets(line->el, &n);
+    ask_for_marks(false);
     if (line->aborted) {
         el_reset(line->el);
         return TOOL_LINE_ABORTED;
@@ -221,9 +299,9 @@ tool_line_end tool_line_read(tool_line *line, const char *prompt, char **text, s
     errno = 0;
     ssize_t n = getline(&line->plain, &line->room, stdin);
     if (n < 0) {
-        bool interrupted = errno == EINTR;
+        bool failed = ferror(stdin);
         clearerr(stdin);
-        return interrupted ? TOOL_LINE_ABORTED : TOOL_LINE_CLOSED;
+        return !failed ? TOOL_LINE_CLOSED : errno == EINTR ? TOOL_LINE_ABORTED : TOOL_LINE_FAILED;
     }
     while (n > 0 && (line->plain[n - 1] == '\n' || line->plain[n - 1] == '\r'))
         n--;

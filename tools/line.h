@@ -16,9 +16,15 @@ void tool_line_close(tool_line *line);
 /* Whether a person types: then there is a prompt. */
 bool tool_line_is_terminal(const tool_line *line);
 
-typedef enum tool_line_end { TOOL_LINE_READ, TOOL_LINE_ABORTED, TOOL_LINE_CLOSED } tool_line_end;
+typedef enum tool_line_end {
+    TOOL_LINE_READ,
+    TOOL_LINE_ABORTED,
+    TOOL_LINE_CLOSED,
+    TOOL_LINE_FAILED /* errno says why */
+} tool_line_end;
 
 /* The next line without its newline, NUL-terminated, valid until the next call. ABORTED: Ctrl-C;
- * CLOSED: the end of the input. */
+ * CLOSED: the end of the input. On a terminal a text that is pasted comes as one line, with newlines
+ * in it. */
 tool_line_end tool_line_read(tool_line *line, const char *prompt, char **text, size_t *n_bytes);
 #endif

@@ -124,8 +124,8 @@ int tool_logits(int argc, char **argv) {
     tool_list adapters = {.n = 0};
     const tool_option table[] = {
         TOOL_ENGINE_OPTIONS(&e),
-        {'m', "model", TOOL_STRING, &name, 0, 0},
-        {0, "lora", TOOL_LIST, &adapters, 0, 0},
+        {'m', "model", TOOL_STRING, &name, 1, 0},
+        {0, "lora", TOOL_LIST, &adapters, 1, 0},
         {0, "ids", TOOL_STRING, &list, 0, 0},
         {0, "greedy", TOOL_I32, &greedy, 0, 1 << 20},
         {0, "batch", TOOL_I32, &batch, 1, 1 << 20},
@@ -148,6 +148,10 @@ int tool_logits(int argc, char **argv) {
         code = tool_open_model(engine, name, TOOL_IDS_ONLY, NULL, &model);
     if (code < 0 && n + (size_t)greedy > INT32_MAX)
         code = tool_fail("--ids", "too many");
+    for (size_t i = 0; code < 0 && i < n; i++)
+        if (ids[i] >= weft_model_get_info(model).n_vocab)
+            code = tool_bad_value("--ids", "token %zu is %d, outside of the vocabulary of %d", i,
+                                  ids[i], (int)weft_model_get_info(model).n_vocab);
     if (code < 0) {
         weft_session_options options = {
             .n_context = (int32_t)n + greedy, .n_batch = batch, .cache_type = WEFT_F32};

@@ -2,6 +2,8 @@
  * one thread, since weft has a thread team of its own. */
 #include "tool.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +71,16 @@ static int show_version(void) {
     return tool_finish(TOOL_DONE);
 }
 
+/* A standard stream that is closed would be the next file that is opened: a model would be read as
+ * what a person types, and messages written into it. In its place stands what can be neither. */
+static void fill_closed_streams(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* the lowest number: fd */
+}
+
 int main(int argc, char **argv) {
+    fill_closed_streams();
     signal(SIGPIPE, SIG_IGN);
     weft_blas_set_threads(1);
     const char *name = argc > 1 ? argv[1] : NULL;

@@ -90,7 +90,7 @@ int tool_merge_lora(int argc, char **argv) {
     weft_lora_file files[WEFT_ADAPTERS];
     const tool_option table[] = {
         {'t', "threads", TOOL_I32, &how.n_threads, 1, 1024},
-        {0, "type", TOOL_STRING, &type, 0, 0},
+        {0, "type", TOOL_STRING, &type, 1, 0},
     };
     int first;
     int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], &first);
@@ -110,7 +110,7 @@ int tool_merge_lora(int argc, char **argv) {
     for (size_t i = 0; !known && weft_mix_at(i, &mix); i++)
         known = strcasecmp(mix.name, type) == 0;
     if (!known)
-        return tool_usage("merge-lora", "unknown type '%s'", type);
+        return tool_bad_value("--type", "unknown type '%s'", type);
     weft_quantize_options o = {
         .mix = type ? type : "", .keep_types = !type, .loras = files, .n_loras = (size_t)n};
     return tool_finish(merge(&how, argv[first], argv[argc - 1], &o));

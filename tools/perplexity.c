@@ -248,12 +248,12 @@ static int with_chunks(options *o, weft_model *model, const chunks *text) {
 static int parse(int argc, char **argv, options *o) {
     const tool_option table[] = {
         TOOL_ENGINE_OPTIONS(&o->engine),
-        {'m', "model", TOOL_STRING, &o->model, 0, 0},
-        {'f', "file", TOOL_STRING, &o->file, 0, 0},
+        {'m', "model", TOOL_STRING, &o->model, 1, 0},
+        {'f', "file", TOOL_STRING, &o->file, 1, 0},
         {'c', "context", TOOL_I32, &o->length, 8, MAX_LENGTH},
-        {0, "reference", TOOL_STRING, &o->reference, 0, 0},
-        {0, "cache-type", TOOL_STRING, &o->cache_type, 0, 0},
-        {0, "lora", TOOL_LIST, &o->adapters, 0, 0},
+        {0, "reference", TOOL_STRING, &o->reference, 1, 0},
+        {0, "cache-type", TOOL_STRING, &o->cache_type, 1, 0},
+        {0, "lora", TOOL_LIST, &o->adapters, 1, 0},
         {0, "json", TOOL_FLAG, &o->json, 0, 0},
     };
     int code = tool_parse(argc, argv, help, table, sizeof table / sizeof table[0], NULL);

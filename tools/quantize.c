@@ -2,6 +2,7 @@
 #include "tool.h"
 
 #include <inttypes.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,14 @@ static int parse_tensor(char *text, weft_tensor_type *out) {
         return tool_usage("quantize", "--tensor: '%s' is no type that can be written", equals + 1);
     *equals = 0;
     out->pattern = text;
+    regex_t pattern; /* compiled here for its errors alone */
+    int error = regcomp(&pattern, text, REG_EXTENDED | REG_NOSUB);
+    if (error) {
+        char why[128];
+        regerror(error, &pattern, why, sizeof why);
+        return tool_bad_value("--tensor", "pattern '%s': %s", text, why);
+    }
+    regfree(&pattern);
     return -1;
 }
 
@@ -96,9 +105,9 @@ int tool_quantize(int argc, char **argv) {
     options o = {0};
     const tool_option table[] = {
         {'t', "threads", TOOL_I32, &o.engine.n_threads, 1, 1024},
-        {0, "cpu", TOOL_STRING, &o.engine.cpu, 0, 0},
-        {0, "imatrix", TOOL_STRING, &o.imatrix, 0, 0},
-        {0, "tensor", TOOL_LIST, &o.tensors, 0, 0},
+        {0, "cpu", TOOL_STRING, &o.engine.cpu, 1, 0},
+        {0, "imatrix", TOOL_STRING, &o.imatrix, 1, 0},
+        {0, "tensor", TOOL_LIST, &o.tensors, 1, 0},
         {0, "pure", TOOL_FLAG, &o.pure, 0, 0},
     };
     int first;

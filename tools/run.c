@@ -47,17 +47,17 @@ typedef struct run_options {
 static int parse(int argc, char **argv, run_options *o) {
     const tool_option table[] = {
         TOOL_GENERATING_OPTIONS(&o->g),
-        {0, "lora", TOOL_LIST, &o->adapters, 0, 0},
+        {0, "lora", TOOL_LIST, &o->adapters, 1, 0},
         {'p', "prompt", TOOL_STRING, &o->prompt, 0, 0},
-        {'f', "file", TOOL_STRING, &o->file, 0, 0},
+        {'f', "file", TOOL_STRING, &o->file, 1, 0},
         {0, "no-template", TOOL_FLAG, &o->no_template, 0, 0},
         {0, "context-shift", TOOL_FLAG, &o->context_shift, 0, 0},
-        {0, "prompt-cache", TOOL_STRING, &o->prompt_cache, 0, 0},
+        {0, "prompt-cache", TOOL_STRING, &o->prompt_cache, 1, 0},
         {0, "json", TOOL_FLAG, &o->json, 0, 0},
         {0, "stream", TOOL_FLAG, &o->stream, 0, 0},
         {0, "quiet", TOOL_FLAG, &o->quiet, 0, 0},
         {0, "logprobs", TOOL_I32, &o->logprobs, 0, 1000},
-        {0, "draft", TOOL_STRING, &o->draft, 0, 0},
+        {0, "draft", TOOL_STRING, &o->draft, 1, 0},
         {0, "draft-tokens", TOOL_I32, &o->n_draft, 1, 15},
     };
     int code =
@@ -184,13 +184,8 @@ static int with_session(run_options *o, weft_engine *engine, weft_session *sessi
     int code = tool_choosing_open(&o->g.choosing, prompt->tokenizer, &options);
     if (code < 0 && o->draft)
         code = open_draft(o, engine, weft_session_n_context(session), &draft, &options.draft);
-    if (code < 0) {
-        weft_status status = weft_sampler_create(engine, &o->g.choosing.sampler, &sampler);
-        if (status == WEFT_E_ARGUMENT)
-            code = tool_bad_value("--samplers", "%s", weft_detail());
-        else if (status)
-            code = tool_fail_status("sampler", status);
-    }
+    if (code < 0)
+        code = tool_choosing_sampler(&o->g.choosing, engine, &sampler);
     if (code < 0)
         code = generate(o, sampler, &options, session, prompt);
     weft_session_release(&options.draft);

@@ -52,7 +52,7 @@ int tool_split(int argc, char **argv) {
     const char *size = NULL;
     int32_t n_tensors = 0;
     const tool_option table[] = {
-        {0, "size", TOOL_STRING, &size, 0, 0},
+        {0, "size", TOOL_STRING, &size, 1, 0},
         {0, "tensors", TOOL_I32, &n_tensors, 1, INT32_MAX},
     };
     int first, shown = -1;

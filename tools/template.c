@@ -75,9 +75,9 @@ static int render(const job *j, const weft_chat_template *chat_template, const c
 int tool_template(int argc, char **argv) {
     job j = {.input = "-"};
     const tool_option options[] = {
-        {'m', "model", TOOL_STRING, &j.model, 0, 0},
-        {0, "template", TOOL_STRING, &j.file, 0, 0},
-        {0, "input", TOOL_STRING, &j.input, 0, 0},
+        {'m', "model", TOOL_STRING, &j.model, 1, 0},
+        {0, "template", TOOL_STRING, &j.file, 1, 0},
+        {0, "input", TOOL_STRING, &j.input, 1, 0},
         {0, "now", TOOL_STRING, &j.now, 0, 0},
     };
     int code = tool_parse(argc, argv, help, options, sizeof options / sizeof options[0], NULL);

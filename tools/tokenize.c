@@ -125,10 +125,10 @@ static int all_lines(const job *j) {
 int tool_tokenize(int argc, char **argv) {
     job j = {.special = true, .as_model = true};
     const tool_option options[] = {
-        {'m', "model", TOOL_STRING, &j.model, 0, 0},
+        {'m', "model", TOOL_STRING, &j.model, 1, 0},
         {'p', "prompt", TOOL_STRING, &j.text, 0, 0},
-        {'f', "file", TOOL_STRING, &j.file, 0, 0},
-        {0, "pre", TOOL_STRING, &j.pre, 0, 0},
+        {'f', "file", TOOL_STRING, &j.file, 1, 0},
+        {0, "pre", TOOL_STRING, &j.pre, 1, 0},
         {0, "no-special", TOOL_UNFLAG, &j.special, 0, 0},
         {0, "no-bos", TOOL_UNFLAG, &j.as_model, 0, 0},
         {0, "bos", TOOL_FLAG, &j.force_bos, 0, 0},

@@ -124,7 +124,7 @@ static bool set_option(const tool_option *o, const char *text) {
         return true;
     case TOOL_STRING:
         *(const char **)o->value = text;
-        return true;
+        return *text || o->low < 1;
     case TOOL_I32:
         if (!tool_parse_integer(text, (int64_t)o->low, (int64_t)o->high, &integer))
             return false;
@@ -139,7 +139,7 @@ static bool set_option(const tool_option *o, const char *text) {
         return true;
     case TOOL_LIST: {
         tool_list *list = o->value;
-        if (list->n == sizeof list->items / sizeof list->items[0])
+        if (list->n == sizeof list->items / sizeof list->items[0] || (!*text && o->low >= 1))
             return false;
         list->items[list->n++] = text;
         return true;
@@ -153,8 +153,12 @@ static int bad_value(const tool_option *o, bool is_long, const char *text) {
     char name[64];
     if (is_long)
         snprintf(name, sizeof name, "--%s", o->name);
-    else
+    else if (o->letter)
         snprintf(name, sizeof name, "-%c", o->letter);
+    else
+        snprintf(name, sizeof name, "-tb"); /* the one name of two letters */
+    if (!*text && (o->type == TOOL_STRING || o->type == TOOL_LIST))
+        return tool_usage(current, "%s wants a value that is not empty", name);
     if (o->type == TOOL_LIST)
         return tool_usage(current, "%s given too often", name);
     if (o->type == TOOL_U64)

@@ -31,11 +31,11 @@ __attribute__((format(printf, 2, 3))) int tool_bad_value(const char *option, con
 typedef enum tool_type {
     TOOL_FLAG,   /* bool: set to true */
     TOOL_UNFLAG, /* bool: set to false */
-    TOOL_STRING, /* const char *: borrowed from argv */
+    TOOL_STRING, /* const char *: borrowed from argv; low 1: not empty */
     TOOL_I32,    /* int32_t within [low, high] */
     TOOL_U64,    /* uint64_t */
     TOOL_F32,    /* float within [low, high], finite */
-    TOOL_LIST    /* tool_list: may be given many times */
+    TOOL_LIST    /* tool_list: may be given many times; low as with TOOL_STRING */
 } tool_type;
 
 typedef struct tool_list {
@@ -48,7 +48,7 @@ typedef struct tool_option {
     const char *name; /* long name without dashes; NULL: none */
     tool_type type;
     void *value;
-    double low, high; /* of numbers */
+    double low, high; /* of numbers; of texts, low: the least length */
 } tool_option;
 
 /* Parses argv by a table of `n` options; -h and --help print `help` on stdout. Gives -1 to go on,
@@ -107,7 +107,7 @@ typedef struct tool_engine {
 #define TOOL_ENGINE_OPTIONS(e)                                                                     \
     {'t', "threads", TOOL_I32, &(e)->n_threads, 1, 1024},                                          \
         {0, "threads-batch", TOOL_I32, &(e)->n_threads_batch, 1, 1024},                            \
-        {0, "pin", TOOL_FLAG, &(e)->pin, 0, 0}, {0, "cpu", TOOL_STRING, &(e)->cpu, 0, 0},          \
+        {0, "pin", TOOL_FLAG, &(e)->pin, 0, 0}, {0, "cpu", TOOL_STRING, &(e)->cpu, 1, 0},          \
         {0, "reproducible", TOOL_FLAG, &(e)->reproducible, 0, 0}, {                                \
         0, "float", TOOL_FLAG, &(e)->floats, 0, 0                                                  \
     }
@@ -121,6 +121,9 @@ int tool_model_path(const char *path_or_name, char **out);
 
 /* Whether a model is opened with its tokeniser. */
 typedef enum tool_text { TOOL_WITH_TEXT, TOOL_IDS_ONLY, TOOL_TEXT_IF_ANY } tool_text;
+
+/* Whether --pre names a pre-tokeniser (NULL: none is asked for). -1 or the exit code. */
+int tool_check_pre(const char *pre);
 
 /* Opens a model (path or name; NULL: the default one) with progress on a terminal. */
 int tool_open_model(weft_engine *engine, const char *path_or_name, tool_text text, const char *pre,

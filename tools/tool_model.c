@@ -104,10 +104,18 @@ static bool show_progress(void *ctx, uint64_t done, uint64_t total) {
     return true;
 }
 
+int tool_check_pre(const char *pre) {
+    if (!pre || weft_tokenizer_knows_pre(pre))
+        return -1;
+    return tool_bad_value("--pre", "unknown pre-tokeniser '%s'", pre);
+}
+
 int tool_open_model(weft_engine *engine, const char *path_or_name, tool_text text, const char *pre,
                     weft_model **out) {
     char *path;
-    int code = tool_model_path(path_or_name ? path_or_name : TOOL_DEFAULT_MODEL, &path);
+    int code = tool_check_pre(pre);
+    if (code < 0)
+        code = tool_model_path(path_or_name ? path_or_name : TOOL_DEFAULT_MODEL, &path);
     if (code >= 0)
         return code;
     progress p = {.shown = -1};
@@ -135,7 +143,9 @@ int tool_open_model(weft_engine *engine, const char *path_or_name, tool_text tex
 int tool_open_tokenizer(weft_engine *engine, const char *path_or_name, const char *pre,
                         weft_tokenizer **out) {
     char *path;
-    int code = tool_model_path(path_or_name ? path_or_name : TOOL_DEFAULT_MODEL, &path);
+    int code = tool_check_pre(pre);
+    if (code < 0)
+        code = tool_model_path(path_or_name ? path_or_name : TOOL_DEFAULT_MODEL, &path);
     if (code >= 0)
         return code;
     weft_status status = weft_tokenizer_open(engine, path, pre, out);

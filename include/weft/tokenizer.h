@@ -19,6 +19,8 @@ typedef struct weft_tokenizer weft_tokenizer;
  * file's. Errors: WEFT_E_IO, _NOT_FOUND, _FORMAT, _UNSUPPORTED (names what is unknown), _MEMORY. */
 WEFT_API weft_status weft_tokenizer_open(weft_engine *engine, const char *path, const char *pre,
                                          weft_tokenizer **out);
+/* Whether weft_tokenizer_open takes the name as `pre`; NULL: false. */
+WEFT_API bool weft_tokenizer_knows_pre(const char *name);
 WEFT_API weft_tokenizer *weft_tokenizer_retain(weft_tokenizer *tokenizer);
 WEFT_API void weft_tokenizer_release(weft_tokenizer **tokenizer);
 

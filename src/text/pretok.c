@@ -151,6 +151,13 @@ weft_status weft_pretok_by_name(const weft_allocator *a, const char *name, weft_
         "tokenizer.ggml.pre: unknown pre-tokeniser \"%s\" (name a known one with --pre)", name);
 }
 
+bool weft_pretok_is_known(const char *name) {
+    for (size_t i = 0; i < sizeof weft_pretok_table / sizeof weft_pretok_table[0]; i++)
+        if (among(weft_pretok_table[i].names, name))
+            return true;
+    return false;
+}
+
 bool weft_pretok_name_at(size_t i, char *name, size_t room) {
     if (i >= sizeof weft_pretok_table / sizeof weft_pretok_table[0])
         return false;

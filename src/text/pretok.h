@@ -43,6 +43,7 @@ typedef struct weft_pretok_kind {
 /* The patterns of `name`; WEFT_E_UNSUPPORTED naming it when it is unknown. `a` must stay. */
 weft_status weft_pretok_by_name(const weft_allocator *a, const char *name, weft_pretok *out,
                                 weft_pretok_kind *kind);
+bool weft_pretok_is_known(const char *name);
 /* The first name of the i-th known pre-tokeniser; false past the last. */
 bool weft_pretok_name_at(size_t i, char *name, size_t room);
 /* Adds one pattern (Oniguruma's usual syntax). WEFT_E_FORMAT, _UNSUPPORTED, _MEMORY. */

@@ -1,5 +1,6 @@
 /* The life of a tokeniser and what it says about itself. */
 #include <string.h>
+#include "text/pretok.h"
 #include "text/tokenizer_impl.h"
 #include "text/utf8.h"
 
@@ -16,6 +17,10 @@ void weft_tokenizer_release(weft_tokenizer **tokenizer) {
     *tokenizer = NULL;
     if (atomic_fetch_sub_explicit(&t->n_refs, 1, memory_order_acq_rel) == 1)
         weft_tokenizer_destroy(t);
+}
+
+bool weft_tokenizer_knows_pre(const char *name) {
+    return name && weft_pretok_is_known(name);
 }
 
 int32_t weft_tokenizer_n_tokens(const weft_tokenizer *t) {

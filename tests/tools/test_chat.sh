@@ -141,11 +141,32 @@ keys C-c # stops the answer, not the chat
 sleep 0.5
 keys '/params tokens' Enter
 await 'tokens 100000'
-keys C-d
+screen | grep -qF '^C' && fail "Ctrl-C is shown inside of an answer"
+# Several commands begin so: they are shown.
+keys '/re' Tab
+await '/reset  /regen'
+keys C-c
+# A pasted text of several lines, wide characters and a colour in it, is one message.
+keys '/params tokens 3' Enter
+await '> /params tokens 3'
+tmux -S "$socket" set-buffer "$(printf '/one line\nsecond \033[31mline\nthird 日本é')"
+tmux -S "$socket" paste-buffer -p
+await 'third 日本é'
+keys ' more' BSpace BSpace BSpace BSpace BSpace Enter
+await 'positions used'
+keys '/undo' Enter
+await 'taken back: "/one line…" and its answer'
+# Lines follow the window's width, also while they are edited.
+tmux -S "$socket" resize-window -x 30 -y 24
+keys "$(printf 'w%.0s' $(seq 40))"
+await "> $(printf 'w%.0s' $(seq 28))"
+screen | grep -qx 'w\{12\}' || fail "a line of 40 in a window of 30: $(screen)"
+keys C-c C-d
 await 'ended'
 tmux -S "$socket" kill-server
 
 # What a model says changes no colour and clears no screen.
+socket=$work/tmux2
 printf '\033\\[2J\302\23331mred' >"$work/regex"
 tmux -S "$socket" -f /dev/null new-session -d -x 60 -y 24 \
     "'$bin' chat -m '$model' --no-history -n 60 --regex '@$work/regex' 2>&1; sleep 30"
@@ -153,6 +174,23 @@ await '/help lists'
 keys 'the' Enter
 await '?[2J?31mred'
 screen | grep -qF '/help lists' || fail "an answer cleared the screen"
+tmux -S "$socket" kill-server
+# A word that ends with the line leaves no blank at the beginning of the next one, and a block of
+# code that was not closed ends with its answer.
+socket=$work/tmux3
+printf 'a{38} bcd efg\\n```\\nx {60}y' >"$work/regex"
+tmux -S "$socket" -f /dev/null new-session -d -x 38 -y 24 \
+    "'$bin' chat -m '$model' --no-history -n 200 --regex '@$work/regex' 2>&1; sleep 30"
+await '/help lists'
+keys 'the' Enter
+await ' y'
+keys 'the' Enter
+await '> the'
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    [ "$(screen | grep -cx 'bcd efg')" = 2 ] && break
+    sleep 0.2
+done
+[ "$(screen | grep -cx 'bcd efg')" = 2 ] || fail "words of two answers do not wrap alike: $(screen)"
 tmux -S "$socket" kill-server
 grep -q 'the' "$XDG_STATE_HOME/weft/chat_history" || fail "lines are not remembered"
 [ "$(stat -c %a "$XDG_STATE_HOME/weft/chat_history")" = 600 ] || fail "the history is not private"

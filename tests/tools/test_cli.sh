@@ -2,7 +2,8 @@
 # The command line as such: help, version, exit statuses, error lines, models by name.
 . "$(dirname "$0")/lib.sh"
 tiny m
-commands="run embed bench inspect tokenize detokenize perplexity logits"
+commands="run chat embed bench perplexity logits inspect quantize diff imatrix convert split merge
+    merge-lora tokenize detokenize template"
 
 for command in $commands; do
     call 0 "$command" --help
@@ -16,7 +17,8 @@ for command in $commands; do
 done
 call 0 --help
 for command in $commands; do
-    grep -q "^  $command" "$work/out" || fail "weft --help does not name $command"
+    grep -qE "^  $command |also: .*$command[,)]" "$work/out" ||
+        fail "weft --help does not name $command"
 done
 [ "$(wc -l <"$work/out")" -le 24 ] || fail "weft --help: over 24 lines"
 
@@ -92,4 +94,19 @@ judge 1 $? "run to a full disk"
 says stdout
 weft --help >/dev/full 2>"$work/err"
 judge 1 $? "help to a full disk"
+weft run -m "$work/m.gguf" -p hi -n 100 --ignore-eos --quiet | head -c 1 >/dev/null
+[ "${PIPESTATUS[0]}" = 0 ] || fail "a reader that has gone is an error"
+
+# A stream that is closed is no file: neither read as a text nor written into a model.
+tiny chat chat
+weft run -m "$work/m.gguf" -p hi -n 3 >&- 2>"$work/err"
+judge 1 $? "run without stdout"
+weft run -m "$work/m.gguf" -n 3 <&- >"$work/out" 2>"$work/err"
+judge 1 $? "run without stdin"
+weft chat -m "$work/chat.gguf" -n 3 <&- >"$work/out" 2>"$work/err"
+judge 1 $? "chat without stdin"
+[ -s "$work/out" ] && fail "chat answers what is no text: $(head -c 100 "$work/out")"
+weft quantize "$work/m.gguf" "$work/closed.gguf" Q8_0 >&- 2>&-
+call 0 quantize "$work/m.gguf" "$work/open.gguf" Q8_0
+same "$work/closed.gguf" "$work/open.gguf" "a model written without stdout"
 finish

@@ -70,8 +70,8 @@ says "grammar:"
 printf 'root ::= "<" [0-9\n' >"$work/g"
 call 1 run -m "$m" -p hi --grammar "$work/g"
 says "line 1, column 14"
-call 1 run -m "$m" -p hi --json-schema '{"unevaluatedItems": false}'
-says "'unevaluatedItems' is not supported"
+call 1 run -m "$m" -p hi --json-schema '{"$dynamicRef": "#x"}'
+says "'\$dynamicRef' is not supported"
 call 1 run -m "$m" -p hi --json-schema "$work/no-such-file"
 says no-such-file
 # Each of the three is a file, a file behind @, or the text itself.
