@@ -24,7 +24,7 @@ typedef enum tool_line_end {
 } tool_line_end;
 
 /* The next line without its newline, NUL-terminated, valid until the next call. ABORTED: Ctrl-C;
- * CLOSED: the end of the input. On a terminal a text that is pasted comes as one line, with newlines
- * in it. */
+ * CLOSED: the end of the input. On a terminal a text that is pasted comes as one line, with
+ * newlines in it. */
 tool_line_end tool_line_read(tool_line *line, const char *prompt, char **text, size_t *n_bytes);
 #endif
