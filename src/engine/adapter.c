@@ -41,7 +41,7 @@ static weft_status panels_of(weft_engine *engine, const float *data, int64_t row
     if (status)
         return status;
     memcpy(weft_tensor_data(plain), data, (size_t)(rows * cols) * sizeof *data);
-    status = weft_tensor_pack(engine, plain, out);
+    status = weft_tensor_pack(engine, NULL, plain, out);
     weft_tensor_release(&plain);
     return status;
 }

@@ -263,7 +263,7 @@ static weft_status make_matrix(maker *m, const char *name, uint32_t layer, uint3
     job.seed = ++m->n_made << 32;
     weft_team_for(m->engine->team, (n_rows + WEFT_PANEL_ROWS - 1) / WEFT_PANEL_ROWS, 4, fill_groups,
                   &job);
-    st = weft_tensor_pack(m->engine, rows, &packed);
+    st = weft_tensor_pack(m->engine, weft_weights_slabs(m->weights), rows, &packed);
     weft_tensor_release(&rows);
     if (st)
         return weft_fail_in(st, "%s", name);

@@ -204,8 +204,8 @@ static void drop(const derivation *d, int32_t e) {
 static weft_status pack(const derivation *d, weft_dtype type, weft_tensor **out) {
     int64_t step = d->shape.n_stacked > 1 ? rows_up(d->shape.rows) : d->shape.rows;
     int64_t dims[2] = {step * d->shape.n_stacked, d->shape.cols};
-    weft_status st = weft_tensor_create_heap(&d->b->engine->allocator, type, WEFT_LAYOUT_PANEL16, 2,
-                                             dims, true, out);
+    weft_status st = weft_tensor_create_panels(&d->b->engine->allocator,
+                                               weft_weights_slabs(d->b->weights), type, dims, out);
     for (int32_t e = 0; !st && e < d->shape.n_stacked; e++) {
         weft_tensor *matrix = matrix_of(d, e);
         if (!(st = failed(d->s)) &&
@@ -220,7 +220,8 @@ static weft_status pack(const derivation *d, weft_dtype type, weft_tensor **out)
     return st;
 }
 
-weft_status weft_derive_panels(weft_engine *engine, weft_tensor *stack, weft_tensor **out) {
+weft_status weft_derive_panels(weft_engine *engine, weft_slabs *slabs, weft_tensor *stack,
+                               weft_tensor **out) {
     weft_scope *s = NULL;
     int64_t n = weft_tensor_dim(stack, 0), rows = weft_tensor_dim(stack, 1);
     int64_t step = n > 1 ? rows_up(rows) : rows;
@@ -228,8 +229,8 @@ weft_status weft_derive_panels(weft_engine *engine, weft_tensor *stack, weft_ten
     *out = NULL;
     weft_status st = weft_scope_create(engine, WEFT_SCOPE_HEAP, &s);
     if (!st)
-        st = weft_tensor_create_heap(&engine->allocator, weft_tensor_dtype(stack),
-                                     WEFT_LAYOUT_PANEL16, 2, dims, true, out);
+        st = weft_tensor_create_panels(&engine->allocator, slabs, weft_tensor_dtype(stack), dims,
+                                       out);
     for (int64_t e = 0; !st && e < n; e++) {
         weft_tensor *matrix = weft_tensor_select(s, stack, 0, (size_t)e);
         if (!(st = failed(s)))

@@ -27,7 +27,8 @@ weft_status weft_derive_floats(weft_engine *engine, weft_tensor *source, float p
                                weft_tensor **out);
 
 /* Rank-3 `stack` as panels, the rows of each matrix rounded up to whole ones; one reference. */
-weft_status weft_derive_panels(weft_engine *engine, weft_tensor *stack, weft_tensor **out);
+weft_status weft_derive_panels(weft_engine *engine, weft_slabs *slabs, weft_tensor *stack,
+                               weft_tensor **out);
 
 /* 8-bit floats (derive_f8.c): whether a tensor is of them, its scales fit, and whether f16 holds
  * its values well (else *fits_f16 becomes false). */

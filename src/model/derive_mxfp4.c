@@ -106,7 +106,7 @@ weft_status weft_derive_mxfp4(weft_binding *b, const weft_tensor_rule *rule, int
     if (st)
         return weft_fail_in(st, "%s", name);
     if (b->options->pack) {
-        st = weft_derive_panels(b->engine, t, &panels);
+        st = weft_derive_panels(b->engine, weft_weights_slabs(b->weights), t, &panels);
         weft_tensor_release(&t);
         if (st)
             return weft_fail_in(st, "%s", name);

@@ -48,7 +48,7 @@ static weft_status widen_matrix(weft_binding *b, const char *name, weft_tensor *
         return st;
     t = floats;
     if (b->options->pack) {
-        st = weft_tensor_pack(b->engine, floats, &t);
+        st = weft_tensor_pack(b->engine, weft_weights_slabs(b->weights), floats, &t);
         weft_tensor_release(&floats);
     }
     if (st || (st = weft_weights_take(b->weights, derived, t)))
@@ -67,7 +67,7 @@ static weft_status pack_matrix(weft_binding *b, const char *name, weft_tensor **
         return WEFT_OK;
     if (weft_can_wait(b, source))
         return weft_unpacked_add(b, source);
-    weft_status st = weft_tensor_pack(b->engine, source, &packed);
+    weft_status st = weft_tensor_pack(b->engine, weft_weights_slabs(b->weights), source, &packed);
     if (st)
         return weft_fail_in(st, "%s", name);
     if (b->options->packed)

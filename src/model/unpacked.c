@@ -19,6 +19,7 @@
 struct weft_unpacked {
     weft_tensor **tensors; /* borrowed; those before `next` have panels */
     size_t n, room, next;
+    weft_slabs *slabs; /* of the weights map, which outlives the network */
     uint64_t total_bytes, done_bytes;
     bool answered;
     int n_steps; /* before that */
@@ -67,6 +68,7 @@ weft_status weft_unpacked_add(weft_binding *b, weft_tensor *t) {
     for (size_t i = 0; i < u->n; i++)
         if (u->tensors[i] == t)
             return WEFT_OK;
+    u->slabs = weft_weights_slabs(b->weights);
     u->unchanged = b->options->unchanged;
     u->packed = b->options->packed;
     u->ctx = b->options->packed_ctx;
@@ -92,8 +94,8 @@ static weft_status pack_next(weft_engine *engine, weft_unpacked *u) {
     weft_status st = WEFT_OK;
     if (weft_tensor_packed(t) == t) {
         weft_timing timing = weft_timing_begin(engine, "pack", &t, 1);
-        st = t->rank == 2 ? weft_tensor_pack(engine, t, &panels)
-                          : weft_derive_panels(engine, t, &panels);
+        st = t->rank == 2 ? weft_tensor_pack(engine, u->slabs, t, &panels)
+                          : weft_derive_panels(engine, u->slabs, t, &panels);
         weft_timing_end(&timing);
     }
     if (st)

@@ -25,6 +25,7 @@ typedef enum weft_owner {
 } weft_owner;
 
 typedef struct weft_arena weft_arena; /* arena.c */
+typedef struct weft_slabs weft_slabs; /* slab.h */
 
 typedef struct weft_storage {
     atomic_size_t n_refs; /* tensors on it */
@@ -89,8 +90,10 @@ weft_status weft_tensor_create_part(const weft_allocator *a, const weft_tensor *
                                     const int64_t *strides, weft_tensor **out);
 
 /* Packs a rank-2 float or quantised weight [n_out, n_in] into panels of 16 rows, in parallel; one
- * reference for the caller. Errors: WEFT_E_UNSUPPORTED (type without a panel form), _MEMORY. */
-weft_status weft_tensor_pack(weft_engine *engine, weft_tensor *weight, weft_tensor **out);
+ * reference for the caller. They lie among `slabs` (weft_weights_slabs), or NULL: by themselves.
+ * Errors: WEFT_E_UNSUPPORTED (type without a panel form), _MEMORY. */
+weft_status weft_tensor_pack(weft_engine *engine, weft_slabs *slabs, weft_tensor *weight,
+                             weft_tensor **out);
 /* The same into rows from `first_row`, a multiple of 16, of panels that nobody else has yet:
  * several weights of one type and width one after the other. */
 weft_status weft_tensor_pack_into(weft_engine *engine, weft_tensor *weight, weft_tensor *panels,

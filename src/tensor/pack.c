@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/detail.h"
 #include "tensor/kernels/pack_words.h"
+#include "tensor/slab.h"
 #include "tensor/walk.h"
 
 size_t weft_row_bytes(const weft_tensor *weight) {
@@ -123,7 +124,8 @@ weft_status weft_tensor_pack_into(weft_engine *engine, weft_tensor *weight, weft
     return status;
 }
 
-weft_status weft_tensor_pack(weft_engine *engine, weft_tensor *weight, weft_tensor **out) {
+weft_status weft_tensor_pack(weft_engine *engine, weft_slabs *slabs, weft_tensor *weight,
+                             weft_tensor **out) {
     if (out != NULL)
         *out = NULL;
     if (engine == NULL || weight == NULL || out == NULL)
@@ -133,8 +135,7 @@ weft_status weft_tensor_pack(weft_engine *engine, weft_tensor *weight, weft_tens
     weft_status status = check_packable(weight, shape);
     if (status != WEFT_OK)
         return status;
-    status = weft_tensor_create_heap(&engine->allocator, weight->dtype, WEFT_LAYOUT_PANEL16, 2,
-                                     weight->dims, true, out);
+    status = weft_tensor_create_panels(&engine->allocator, slabs, weight->dtype, weight->dims, out);
     if (status == WEFT_OK)
         status = weft_tensor_pack_into(engine, weight, *out, 0);
     if (status != WEFT_OK)

@@ -20,6 +20,7 @@ struct weft_weights {
     size_t *slots; /* index + 1; 0: free. A power of two, at most half full */
     size_t n_slots;
     uint64_t key;
+    weft_slabs slabs;
 };
 
 static uint64_t mix(uint64_t a, uint64_t b) {
@@ -43,6 +44,7 @@ weft_weights *weft_weights_create(const weft_allocator *a) {
     if (!w)
         return NULL;
     w->allocator = *a;
+    w->slabs.allocator = *a;
     w->key = mix((uint64_t)(uintptr_t)w, 0xbf58476d1ce4e5b9u);
     return w;
 }
@@ -55,6 +57,7 @@ void weft_weights_destroy(weft_weights *w) {
         weft_tensor_release(&w->entries[i].tensor);
         weft_dealloc(&a, w->entries[i].name, w->entries[i].name_bytes);
     }
+    weft_slabs_close(&w->slabs);
     weft_dealloc(&a, w->entries, w->room * sizeof w->entries[0]);
     weft_dealloc(&a, w->slots, w->n_slots * sizeof w->slots[0]);
     weft_dealloc(&a, w, sizeof *w);
@@ -137,6 +140,10 @@ size_t weft_weights_count(const weft_weights *w) {
 weft_tensor *weft_weights_find(const weft_weights *w, const char *name) {
     const entry *e = find(w, name);
     return e ? e->tensor : NULL;
+}
+
+weft_slabs *weft_weights_slabs(weft_weights *w) {
+    return &w->slabs;
 }
 
 weft_tensor *weft_weights_at(const weft_weights *w, size_t i, const char **name) {

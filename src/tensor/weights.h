@@ -2,6 +2,7 @@
 #ifndef WEFT_TENSOR_WEIGHTS_H
 #define WEFT_TENSOR_WEIGHTS_H
 
+#include "tensor/slab.h"
 #include <weft/tensor.h>
 
 typedef struct weft_weights weft_weights;
@@ -17,6 +18,8 @@ weft_status weft_weights_replace(weft_weights *w, const char *name, weft_tensor 
 size_t weft_weights_count(const weft_weights *w);
 /* Borrowed; NULL where absent. O(1). */
 weft_tensor *weft_weights_find(const weft_weights *w, const char *name);
+/* Where the map's packed weights are to lie; borrowed. Tensors may outlive the map. */
+weft_slabs *weft_weights_slabs(weft_weights *w);
 weft_tensor *weft_weights_at(const weft_weights *w, size_t i, const char **name);
 
 #endif

@@ -33,7 +33,7 @@ static weft_tensor *random_weight(fixture *f, weft_dtype dtype, int64_t n_out, i
 
 static weft_tensor *packed(fixture *f, weft_tensor *weight) {
     weft_tensor *panels = NULL;
-    assert_weft_ok(weft_tensor_pack(f->engine, weight, &panels));
+    assert_weft_ok(weft_tensor_pack(f->engine, NULL, weight, &panels));
     return panels;
 }
 
@@ -352,11 +352,11 @@ static void test_refusals(void **state) {
                  "linear", "i32");
     scope_failed(s, weft_linear(s, X, NULL, NULL), WEFT_E_NULL, "linear", "");
     weft_tensor *out = NULL;
-    assert_weft_fails(weft_tensor_pack(f->engine, weft_zeros(s, WEFT_I32, 2, x_dims), &out),
+    assert_weft_fails(weft_tensor_pack(f->engine, NULL, weft_zeros(s, WEFT_I32, 2, x_dims), &out),
                       WEFT_E_UNSUPPORTED);
     assert_detail_has("i32 [2, 256]");
     weft_tensor *panels = packed(f, X);
-    assert_weft_fails(weft_tensor_pack(f->engine, panels, &out), WEFT_E_LAYOUT);
+    assert_weft_fails(weft_tensor_pack(f->engine, NULL, panels, &out), WEFT_E_LAYOUT);
     scope_failed(s, weft_add(s, panels, panels), WEFT_E_LAYOUT, "add", "panels");
     weft_tensor_release(&panels);
 }

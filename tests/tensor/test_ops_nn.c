@@ -185,7 +185,7 @@ static void test_embedding_from_rows_and_panels(void **state) {
             data[i] = (unsigned char)(rng_next(&f->rng) & 0x3f);
         weft_tensor *table = weft_from_data(s, types[t], 2, dims, data, bytes), *panels;
         weft_tensor *ids = vector(s, WEFT_I32, 6, list), *all = weft_dequantize(s, table);
-        assert_weft_ok(weft_tensor_pack(f->engine, table, &panels));
+        assert_weft_ok(weft_tensor_pack(f->engine, NULL, table, &panels));
         weft_tensor *want = weft_index_select(s, all, 0, ids);
         assert_same_bits(weft_embedding(s, table, ids), want);
         assert_same_bits(weft_embedding(s, panels, ids), want);
@@ -262,7 +262,7 @@ static layer make_layer(fixture *f, bool panels) {
         free(data);
         l.weights[i] = t;
         if (panels)
-            assert_weft_ok(weft_tensor_pack(f->engine, t, &l.weights[i]));
+            assert_weft_ok(weft_tensor_pack(f->engine, NULL, t, &l.weights[i]));
         else
             weft_tensor_retain(t);
     }
@@ -293,7 +293,7 @@ static void test_same_bits_in_every_variant(void **state) {
         x[i] = (float)rng_unit(&f->rng);
     panels = rows;
     for (int i = 0; i < 3; i++)
-        assert_weft_ok(weft_tensor_pack(f->engine, rows.weights[i], &panels.weights[i]));
+        assert_weft_ok(weft_tensor_pack(f->engine, NULL, rows.weights[i], &panels.weights[i]));
     weft_engine *scalar = make_engine(1, WEFT_NUMBERS_REPRODUCIBLE, "scalar");
     weft_scope *plain;
     assert_weft_ok(weft_scope_create(scalar, WEFT_SCOPE_ARENA, &plain));
