@@ -4,6 +4,10 @@
  * that has lost its core to another program, holds nobody up. After a loop workers spin a bounded
  * while, because a forward pass is hundreds of short loops, and then sleep.
  *
+ * A loop's chunks are cut into spans, one a thread. A thread claims those of its own span in order,
+ * and then what others have left: memory is read as a few long streams, which prefetching follows,
+ * and not as many short ones that each begin and end in another thread's.
+ *
  * Threads beyond the CPUs that the process may use are not started: chunks are claimed, so that
  * nobody misses them, and two that take turns on a CPU would make loops wait for each other. For
  * the same reason the owner works alone for a while when its loops spend more time waiting for
@@ -23,6 +27,7 @@
 #define JUDGED_SECONDS 1e-3 /* of loops, before their waiting is judged */
 #define ALONE_TIMES 16      /* the time waited, which is what another try may cost */
 #define ALONE_SECONDS 0.1   /* at most */
+#define MOST_SPANS 16       /* what looking for others' chunks may cost at the end of a loop */
 
 /* The state word: epoch in the high half; below it the closed flag and the registered workers. */
 #define STATE_CLOSED ((uint64_t)1 << 31)
@@ -34,6 +39,12 @@ typedef struct weft_worker {
     weft_team *team;
     int index;
 } weft_worker;
+
+/* Chunks that are claimed in order. */
+typedef struct span {
+    _Alignas(WEFT_CACHE_LINE) atomic_size_t next; /* the first unclaimed one */
+    size_t end;
+} span;
 
 struct weft_team {
     weft_allocator allocator;
@@ -50,7 +61,8 @@ struct weft_team {
     weft_team_fn fn;
     void *ctx;
     size_t n, grain;
-    _Alignas(WEFT_CACHE_LINE) atomic_size_t next; /* first unclaimed item */
+    int n_spans;
+    span spans[MOST_SPANS];
     _Alignas(WEFT_CACHE_LINE) atomic_uint_fast64_t state;
     _Alignas(WEFT_CACHE_LINE) atomic_int n_asleep; /* workers waiting on `wake` */
     atomic_bool owner_asleep;
@@ -93,16 +105,39 @@ static bool spin_while(weft_team *team, uint64_t mask, uint64_t value) {
     }
 }
 
-static void run_chunks(weft_team *team, int thread) {
-    size_t n = team->n, grain = team->grain;
-    inside_loop = true;
-    for (;;) {
-        size_t begin = atomic_fetch_add_explicit(&team->next, grain, memory_order_relaxed);
-        if (begin >= n)
-            break;
+/* Runs chunks of one span until none are left there. */
+static void run_span(weft_team *team, span *s, int thread) {
+    size_t n = team->n, grain = team->grain, end = s->end;
+    while (atomic_load_explicit(&s->next, memory_order_relaxed) < end) {
+        size_t chunk = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+        if (chunk >= end)
+            return;
+        size_t begin = chunk * grain;
         team->fn(team->ctx, begin, n - begin < grain ? n : begin + grain, thread);
     }
+}
+
+/* A thread's own span, then the others'. */
+static void run_chunks(weft_team *team, int thread) {
+    inside_loop = true;
+    for (int i = 0; i < team->n_spans; i++)
+        run_span(team, &team->spans[(thread + i) % team->n_spans], thread);
     inside_loop = false;
+}
+
+/* Cuts the loop's chunks into a span for each thread that takes part. */
+static void cut_spans(weft_team *team) {
+    size_t n_chunks = team->n / team->grain + (team->n % team->grain != 0), begin = 0;
+    int limit = atomic_load_explicit(&team->limit, memory_order_relaxed);
+    int n = limit < team->n_workers + 1 ? limit : team->n_workers + 1;
+    team->n_spans = n < MOST_SPANS ? n : MOST_SPANS;
+    for (int i = 0; i < team->n_spans; i++) {
+        size_t apart = (size_t)(team->n_spans - i);
+        size_t share = (n_chunks - begin + apart - 1) / apart; /* first ones begin first */
+        team->spans[i].end = begin + share;
+        atomic_store_explicit(&team->spans[i].next, begin, memory_order_relaxed);
+        begin += share;
+    }
 }
 
 /* Waits for an epoch other than `seen` (in place in the word); gives the state found. */
@@ -249,7 +284,7 @@ void weft_team_for(weft_team *team, size_t n, size_t grain, weft_team_fn fn, voi
     team->ctx = ctx;
     team->n = n;
     team->grain = grain;
-    atomic_store_explicit(&team->next, 0, memory_order_relaxed);
+    cut_spans(team);
     open_loop(team);
     run_chunks(team, 0);
     close_loop(team, start);

@@ -35,10 +35,10 @@ void weft_team_limit(weft_team *team, int n_threads);
 void weft_team_pin(weft_team *team);
 
 /* Runs fn over [0, n) in chunks of `grain` items claimed dynamically, on the caller and the
- * workers; returns when all are done. When the team is busy with another thread's loop, or called
- * from inside a loop, or while another program holds a worker's CPU, the caller does everything
- * itself. Workers spin a bounded while after a loop, then sleep. The results must not depend on
- * which thread does what. Does not allocate. */
+ * workers, each in a span of its own before it helps others; returns when all are done. When the
+ * team is busy with another thread's loop, or called from inside a loop, or while another program
+ * holds a worker's CPU, the caller does everything itself. Workers spin a bounded while after a
+ * loop, then sleep. The results must not depend on which thread does what. Does not allocate. */
 void weft_team_for(weft_team *team, size_t n, size_t grain, weft_team_fn fn, void *ctx);
 
 #endif

@@ -153,6 +153,35 @@ static void the_limit_leaves_workers_out(void **state) {
     weft_team_destroy(team); /* while the worker sits out */
 }
 
+/* Where each of two threads began. */
+typedef struct firsts {
+    atomic_int of[2];
+} firsts;
+
+static void note_first(void *ctx, size_t begin, size_t end, int thread) {
+    firsts *f = ctx;
+    int none = -1;
+    (void)end;
+    atomic_compare_exchange_strong(&f->of[thread], &none, (int)begin);
+    usleep(200);
+}
+
+/* Each reads a stream of its own; a worker that comes late may find some of it done. */
+static void threads_begin_in_spans_of_their_own(void **state) {
+    (void)state;
+    weft_allocator a = weft_allocator_system();
+    weft_team *team = weft_team_create(&a, 2);
+    bool both = weft_team_cpus() < 2; /* else no worker is started */
+    for (int loop = 0; loop < 2000 && !both; loop++) {
+        firsts f = {{-1, -1}};
+        weft_team_for(team, 32, 2, note_first, &f);
+        assert_int_equal(atomic_load(&f.of[0]), 0);
+        both = atomic_load(&f.of[1]) == 16;
+    }
+    assert_true(both);
+    weft_team_destroy(team);
+}
+
 static void cpus_are_distinct(void **state) {
     (void)state;
     int n = 0;
@@ -171,6 +200,7 @@ int main(void) {
         cmocka_unit_test(two_threads_may_use_a_team_at_once),
         cmocka_unit_test(the_default_is_within_the_affinity_mask),
         cmocka_unit_test(the_limit_leaves_workers_out),
+        cmocka_unit_test(threads_begin_in_spans_of_their_own),
         cmocka_unit_test(cpus_are_distinct),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
