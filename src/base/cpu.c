@@ -46,12 +46,6 @@ static bool has_avx512(void) {
     return f && dq && bw && vl && saves_states(STATES_AVX512);
 }
 
-static bool has_vbmi(void) {
-    unsigned c7 = leaf(7, 0).ecx;
-    bool vbmi = c7 & (1u << 1), gfni = c7 & (1u << 8);
-    return vbmi && gfni;
-}
-
 /* Linux hands out the tiles' state on request only, once a process (Documentation/arch/x86/xstate).
  */
 static bool tiles_allowed(void) {
@@ -79,7 +73,7 @@ static bool has_own(weft_isa isa) {
     case WEFT_ISA_VNNI:
         return leaf(7, 0).ecx & (1u << 11);
     case WEFT_ISA_VBMI:
-        return has_vbmi();
+        return leaf(7, 0).ecx & (1u << 1);
     case WEFT_ISA_BF16:
         return leaf(7, 1).eax & (1u << 5);
     case WEFT_ISA_AMX:

@@ -12,7 +12,7 @@ typedef enum weft_isa {
     WEFT_ISA_AVXVNNI, /* on AVX2: the 256-bit VNNI of CPUs without AVX-512 */
     WEFT_ISA_AVX512,  /* on AVX2: AVX-512 F BW DQ VL */
     WEFT_ISA_VNNI,    /* on AVX512: AVX512-VNNI */
-    WEFT_ISA_VBMI,    /* on VNNI: AVX512-VBMI and GFNI */
+    WEFT_ISA_VBMI,    /* on VNNI: AVX512-VBMI */
     WEFT_ISA_BF16,    /* on VBMI: AVX512-BF16 */
     WEFT_ISA_AMX,     /* on BF16: AMX-TILE and AMX-BF16, with the system's permission */
     WEFT_ISA_NEON,    /* armv8-a Advanced SIMD with fp16 conversions */

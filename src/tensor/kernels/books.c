@@ -17,7 +17,7 @@ const uint32_t *weft_book_of(weft_form form) {
     case WEFT_FORM_IQ3_S:
         return weft_grid_iq3_s;
     default:
-        return weft_grid_iq1;
+        return weft_iq1_entries;
     }
 }
 
@@ -34,7 +34,7 @@ const uint8_t *weft_book_halves(weft_form form) {
     case WEFT_FORM_IQ3_S:
         return weft_halves_iq3_s[0];
     default:
-        return NULL;
+        return weft_iq1_first;
     }
 }
 

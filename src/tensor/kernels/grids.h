@@ -22,4 +22,12 @@ extern const uint8_t weft_halves_iq2_s[2][1024];
 extern const uint8_t weft_halves_iq3_xxs[2][256];
 extern const uint8_t weft_halves_iq3_s[2][512];
 
+/* IQ1's entries have other numbers in panels, so that tables of 64 bytes find their second halves.
+ * Of a number n the lowest six bits choose a bin, and (n >> 6 & 3) * 8 + (n >> 8) is the place in
+ * it: the half is second[0] of the bin for places below second[2] / 8, and else second[1]. */
+extern const uint16_t weft_iq1_numbers[2048]; /* of the file's index */
+extern const uint32_t weft_iq1_entries[2048]; /* by number, as in weft_grid_iq1 */
+extern const uint8_t weft_iq1_first[2048];    /* the first halves by number */
+extern const uint8_t weft_iq1_second[3][64];
+
 #endif

@@ -23,11 +23,9 @@ WEFT_INLINE affine affine_of(weft_form form, q8_block s, int h) {
         m = _mm512_setzero_ps();
     }
     if (weft_form_halves(form))
-        d = _mm512_mul_ps(
-            d, _mm512_cvtepi32_ps(of_pairs(scale_pairs(form, sub_scale_bytes(form, s.sc)), h)));
+        d = _mm512_mul_ps(d, half_scales(form, s.sc, h));
     if (form == WEFT_FORM_Q2_K)
-        m = _mm512_mul_ps(
-            m, _mm512_cvtepi32_ps(of_pairs(minimum_pairs(sub_scale_bytes(form, s.sc)), h)));
+        m = _mm512_mul_ps(m, _mm512_cvtepi32_ps(of_pairs(minimum_pairs(s.sc), h)));
     __m512 zero = _mm512_set1_ps(-(float)(256 + offset_of(form)));
     return (affine){d, _mm512_fmadd_ps(d, zero, m)};
 }

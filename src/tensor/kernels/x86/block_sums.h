@@ -1,5 +1,6 @@
 /* What each block of x adds to its products on x86, for a group of rows at a time. Included behind
- * offset_of(form), what makes quants unsigned; CHUNK, blocks, and GROUP, rows that are at hand. */
+ * offset_of(form), what makes quants unsigned; pairs_count(form); CHUNK, blocks, and GROUP, rows
+ * that are at hand. */
 #ifndef WEFT_KERNELS_BLOCK_SUMS_H
 #define WEFT_KERNELS_BLOCK_SUMS_H
 
@@ -19,7 +20,8 @@ typedef struct block_sums {
     float d;
     float sum;     /* where there is a float minimum */
     int32_t whole; /* the sum times the offset that makes quants unsigned, negative */
-    int32_t part;  /* halves: the sums of both as a pair of int16; NVFP4: the first's `whole` */
+    int32_t part;  /* halves: the sums of both as a pair of int16; or `whole` of the first alone,
+                      and `whole` is that of the second */
 } block_sums;
 
 /* Which of them a form needs. */
@@ -27,23 +29,27 @@ WEFT_INLINE bool sum_counts(weft_form form) {
     return weft_form_has_min(form) && !weft_form_halves(form);
 }
 WEFT_INLINE bool whole_counts(weft_form form) {
-    return offset_of(form) && !weft_form_halves(form);
+    return offset_of(form) && !pairs_count(form);
 }
 WEFT_INLINE bool part_counts(weft_form form) {
     return weft_form_halves(form) || weft_form_floats(form);
 }
 
-WEFT_INLINE int32_t part_of(weft_form form, const int8_t *x, int32_t sum) {
+WEFT_INLINE int32_t part_of(weft_form form, int32_t low, int32_t sum) {
     if (!part_counts(form))
         return 0;
-    int32_t low = low_sum(x);
-    if (weft_form_floats(form))
+    if (!pairs_count(form))
         return -offset_of(form) * low;
     return (int32_t)(((uint32_t)low & 0xffff) | (uint32_t)(sum - low) << 16);
 }
 
+WEFT_INLINE int32_t whole_of(weft_form form, int32_t low, int32_t sum) {
+    return -offset_of(form) * (part_counts(form) ? sum - low : sum);
+}
+
 WEFT_INLINE block_sums block_sums_of(weft_form form, const int8_t *x, float d, int32_t sum) {
-    return (block_sums){d, (float)sum, -offset_of(form) * sum, part_of(form, x, sum)};
+    int32_t low = part_counts(form) ? low_sum(x) : 0;
+    return (block_sums){d, (float)sum, whole_of(form, low, sum), part_of(form, low, sum)};
 }
 
 /* The same of CHUNK blocks of some rows. */
@@ -60,10 +66,13 @@ WEFT_INLINE void prepare(weft_form form, const weft_q8_rows *x, size_t begin, si
             s->d[t][i] = x->d[at + i];
         for (size_t i = 0; i < n && sum_counts(form); i++)
             s->sum[t][i] = (float)x->sums[at + i];
-        for (size_t i = 0; i < n && whole_counts(form); i++)
-            s->whole[t][i] = -offset_of(form) * x->sums[at + i];
-        for (size_t i = 0; i < n && part_counts(form); i++)
-            s->part[t][i] = part_of(form, x->q + 32 * (at + i), x->sums[at + i]);
+        for (size_t i = 0; i < n && whole_counts(form) && !part_counts(form); i++)
+            s->whole[t][i] = whole_of(form, 0, x->sums[at + i]);
+        for (size_t i = 0; i < n && part_counts(form); i++) {
+            int32_t low = low_sum(x->q + 32 * (at + i)), sum = x->sums[at + i];
+            s->whole[t][i] = whole_of(form, low, sum);
+            s->part[t][i] = part_of(form, low, sum);
+        }
     }
 }
 

@@ -53,6 +53,11 @@ WEFT_INLINE int offset_of(weft_form form) {
     return weft_forms[form].offset;
 }
 
+/* Whether the sums of both halves are wanted as a pair of int16. */
+WEFT_INLINE bool pairs_count(weft_form form) {
+    return weft_form_halves(form);
+}
+
 #include "tensor/kernels/x86/block_sums.h"
 
 /* Whether int16 sums of half a block begin with what the offset takes away. They may wrap on their
@@ -336,9 +341,8 @@ WEFT_INLINE __m256 block_add(weft_form form, bool packed, source s, int c, int h
     __m256 scale = _mm256_set1_ps(x.d);
     __m256i low = dot->low[c][half], whole = _mm256_set1_epi32(x.whole);
     if (weft_form_floats(form)) {
-        __m256i first = _mm256_set1_epi32(x.part);
-        low = _mm256_add_epi32(low, first);
-        __m256i high = _mm256_add_epi32(dot->high[c][half], _mm256_sub_epi32(whole, first));
+        low = _mm256_add_epi32(low, _mm256_set1_epi32(x.part));
+        __m256i high = _mm256_add_epi32(dot->high[c][half], whole);
         acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(low), _mm256_mul_ps(d, scale), acc);
         return _mm256_fmadd_ps(_mm256_cvtepi32_ps(high), _mm256_mul_ps(m, scale), acc);
     }

@@ -10,7 +10,7 @@
 #include "tensor/kernels/x86/lanes_avx512.h"
 #include "tensor/kernels/x86/quants_avx512.h"
 
-/* Blocks of a panel that are unpacked at a time: 12 KiB. */
+/* Blocks of a panel that are unpacked at a time: 13 KiB. */
 #define CHUNK 16
 /* Rows of x that share a register of weights. */
 #define TILE 8
@@ -19,12 +19,18 @@
 /* Rows of x whose sums are at hand: 12 KiB. */
 #define GROUP 64
 
+/* Whether the sums of both halves are wanted as a pair of int16. */
+WEFT_INLINE bool pairs_count(weft_form form) {
+    return form == WEFT_FORM_Q2_K;
+}
+
 #include "tensor/kernels/x86/block_sums.h"
 
 typedef struct unpacked {
     _Alignas(64) uint8_t w[8][64]; /* quads of 16 rows: unsigned */
     float d[16], m[16];            /* d_w, and -m_w; NVFP4: of the halves */
-    uint8_t sc[16][2];             /* the integer sub-scales of both halves of the block */
+    float sc[2][16];               /* the integer sub-scales of both halves of the block */
+    uint8_t min[16][2];            /* Q2_K: the bytes with the minima of both halves */
 } unpacked;
 
 /* Where the weights of a block come from: packed lines, or an unpacked block. */
@@ -36,12 +42,6 @@ typedef struct source {
 /* Halves that keep their own sums. */
 WEFT_INLINE bool two_sums(weft_form form) {
     return weft_form_halves(form) || weft_form_floats(form);
-}
-
-/* Bytes of pairs of sub-scales. */
-WEFT_INLINE __m256i pair_bytes(weft_form form, bool packed, source s) {
-    return packed ? sub_scale_bytes(form, s.block.sc)
-                  : _mm256_loadu_si256((const __m256i *)(const void *)s.u->sc);
 }
 
 /* Quad j; `all` has those of forms whose quads are made together. */
@@ -63,19 +63,18 @@ WEFT_INLINE void quad_dots(weft_form form, int n, __m512i w, int j, const int8_t
     }
 }
 
-/* Exact dot products of one block, before the offset where halves have scales; those of the second
- * half by themselves in dot[1] where they have a float scale of their own. The quads are spelled
- * out: in a loop around loops not every compiler keeps the sums in registers. */
+/* Exact dot products of one block; those of the second half by themselves in dot[1] where halves
+ * have scales of their own. The quads are spelled out: in a loop around loops not every compiler
+ * keeps the sums in registers. */
 WEFT_INLINE void block_dots(weft_form form, bool packed, int n, source s, const int8_t *x,
                             size_t ldx, const block_sums *sums, __m512i dot[2][TILE]) {
     WEFT_UNROLL for (int c = 0; c < n; c++) {
         dot[0][c] = dot[1][c] = _mm512_setzero_si512();
-        if (weft_form_floats(form)) {
-            dot[0][c] = _mm512_set1_epi32(sums[c].part);
-            dot[1][c] = _mm512_set1_epi32(sums[c].whole - sums[c].part);
-        } else if (offset_of(form) && !weft_form_halves(form)) {
-            dot[0][c] = _mm512_set1_epi32(sums[c].whole);
-        }
+        if (!offset_of(form))
+            continue;
+        dot[0][c] = _mm512_set1_epi32(two_sums(form) ? sums[c].part : sums[c].whole);
+        if (two_sums(form))
+            dot[1][c] = _mm512_set1_epi32(sums[c].whole);
     }
     __m512i w[8];
     if (packed && must_unpack(form))
@@ -89,39 +88,34 @@ WEFT_INLINE void block_dots(weft_form form, bool packed, int n, source s, const 
     DOTS(5);
     DOTS(6);
     DOTS(7);
-    if (weft_form_halves(form)) {
-        __m512i both = scale_pairs(form, pair_bytes(form, packed, s));
-        __m512i low = of_pairs(both, 0), high = of_pairs(both, 1);
-        WEFT_UNROLL for (int c = 0; c < n; c++) dot[0][c] = _mm512_add_epi32(
-            _mm512_mullo_epi32(dot[0][c], low), _mm512_mullo_epi32(dot[1][c], high));
-    } else if (n == 1 && !two_sums(form)) {
+    if (n == 1 && !two_sums(form))
         dot[0][0] = _mm512_add_epi32(dot[0][0], dot[1][0]);
-    }
 }
 
-/* What the offset of the unsigned quants adds to the dot product, where halves have scales. */
-WEFT_INLINE __m512i halves_offset(weft_form form, bool packed, source s, __m512i sums) {
-    return _mm512_mullo_epi32(
-        _mm512_madd_epi16(scale_pairs(form, pair_bytes(form, packed, s)), sums),
-        _mm512_set1_epi32(offset_of(form)));
+/* The dot product of a block whose halves have integer sub-scales: a float holds all of its parts
+ * exactly. It is no -0, as integers have none. */
+WEFT_INLINE __m512 halves_dot(weft_form form, bool packed, source s, __m512i low, __m512i high) {
+    __m512 of_low = packed ? half_scales(form, s.block.sc, 0) : _mm512_loadu_ps(s.u->sc[0]);
+    __m512 of_high = packed ? half_scales(form, s.block.sc, 1) : _mm512_loadu_ps(s.u->sc[1]);
+    __m512 dot = _mm512_fmadd_ps(_mm512_cvtepi32_ps(low), of_low, _mm512_setzero_ps());
+    return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), of_high, dot);
 }
 
 /* One block's step of the chains of sixteen outputs, for row c of a tile. */
 WEFT_INLINE __m512 block_add(weft_form form, bool packed, source s, int c, __m512i dot[2][TILE],
                              __m512 d, __m512 m, block_sums x, __m512 acc) {
     __m512 scale = _mm512_set1_ps(x.d);
-    __m512i low = dot[0][c], halves = _mm512_set1_epi32(x.part);
-    if (weft_form_halves(form) && offset_of(form))
-        low = _mm512_sub_epi32(low, halves_offset(form, packed, s, halves));
-    acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(low), _mm512_mul_ps(d, scale), acc);
+    __m512 products = weft_form_halves(form) ? halves_dot(form, packed, s, dot[0][c], dot[1][c])
+                                             : _mm512_cvtepi32_ps(dot[0][c]);
+    acc = _mm512_fmadd_ps(products, _mm512_mul_ps(d, scale), acc);
     if (weft_form_floats(form))
         return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[1][c]), _mm512_mul_ps(m, scale), acc);
     if (!weft_form_has_min(form))
         return acc;
     __m512 sum = _mm512_set1_ps(x.sum);
     if (weft_form_halves(form))
-        sum = _mm512_cvtepi32_ps(
-            _mm512_madd_epi16(minimum_pairs(pair_bytes(form, packed, s)), halves));
+        sum = _mm512_cvtepi32_ps(_mm512_madd_epi16(minimum_pairs(packed ? s.block.sc : s.u->min[0]),
+                                                   _mm512_set1_epi32(x.part)));
     return _mm512_fmadd_ps(_mm512_mul_ps(m, scale), sum, acc);
 }
 
@@ -161,8 +155,12 @@ WEFT_INLINE void unpack(weft_form form, const q8_codes *codes, const uint8_t *pa
     block_scales(form, s, &d, &m);
     _mm512_storeu_ps(u->d, d);
     _mm512_storeu_ps(u->m, m);
-    if (weft_form_halves(form))
-        _mm256_storeu_si256((__m256i *)(void *)u->sc, sub_scale_bytes(form, s.sc));
+    if (weft_form_halves(form)) {
+        _mm512_storeu_ps(u->sc[0], half_scales(form, s.sc, 0));
+        _mm512_storeu_ps(u->sc[1], half_scales(form, s.sc, 1));
+    }
+    if (form == WEFT_FORM_Q2_K)
+        _mm256_storeu_si256((__m256i *)(void *)u->min, byte_pairs(s.sc));
     if (must_unpack(form))
         prefetch(form, s.q);
 }
@@ -254,7 +252,7 @@ typedef void product(const q8_codes *codes, const void *panels, size_t bytes, si
 #define OF_FORM(name, form)                                                                        \
     static void product_##name(const q8_codes *codes, const void *panels, size_t bytes,            \
                                size_t n_panels, const weft_q8_rows *x, float *y, size_t ldy) {     \
-        if (x->n == 1) {                                                     \
+        if (x->n == 1) {                                                                           \
             vector(form, codes, panels, bytes, n_panels, x, y);                                    \
             return;                                                                                \
         }                                                                                          \

@@ -1,8 +1,11 @@
-/* Quantised panels times int8 activations, of the types whose codebooks permutations of bytes
- * (AVX512-VBMI) look up; the others as with VNNI. */
+/* Quantised panels times int8 activations, of the types whose codebooks and digits permutations of
+ * bytes (AVX512-VBMI) look up; the others as with VNNI. */
 #include "tensor/kernels/declare.h"
 
 #define BODY_FORMS(X)                                                                              \
+    X(tq1_0, WEFT_FORM_TQ1_0)                                                                      \
+    X(iq1_s, WEFT_FORM_IQ1_S)                                                                      \
+    X(iq1_m, WEFT_FORM_IQ1_M)                                                                      \
     X(iq2_xxs, WEFT_FORM_IQ2_XXS)                                                                  \
     X(iq2_xs, WEFT_FORM_IQ2_XS)                                                                    \
     X(iq2_s, WEFT_FORM_IQ2_S)                                                                      \
