@@ -163,6 +163,7 @@ typedef enum weft_extent {
 #define WEFT_RULE_COLUMN 8192u   /* a vector that GGUF files have as [n, 1] */
 #define WEFT_RULE_GROUPED 16384u /* a vector that they have as [groups, elements] */
 #define WEFT_RULE_LOOKUP 131072u /* rows of it are read, no more: it stays as the file has it */
+#define WEFT_RULE_OF_TWO 262144u /* written to GGUF files beside a norm of the other half only */
 #define WEFT_RULE_WIDE 32768u    /* f16 and bf16 become f32: its outputs decide, not only weigh */
 
 /* How several weights of a layer lie in one tensor of a file; each has a rule that names the tensor

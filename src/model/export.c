@@ -184,6 +184,8 @@ static weft_status export_rule(exporting *e, const weft_tensor_rule *rules, size
     bool turned = rule->flags & WEFT_RULE_TRANSPOSED;
     if (!t || is_done(e, rule->field) || !weft_rule_holds(&e->gguf, rule, layer))
         return WEFT_OK;
+    if (rule->flags & WEFT_RULE_OF_TWO && !e->n->layers[layer].ffn_norm)
+        return WEFT_OK;
     if (rule->flags & WEFT_RULE_OUTPUT && e->n->tied_output) {
         mark(e, rule->field);
         return WEFT_OK;

@@ -246,9 +246,20 @@ static bool by_factors(const weft_rope_rule *r) {
     return r->scaling == WEFT_ROPE_LLAMA3 || r->scaling == WEFT_ROPE_SHARE;
 }
 
+/* Latent attention: q·k is scaled by (1 + it · ln factor)². */
+static void put_yarn_scale(keys *k) {
+    const weft_hparams *h = &k->n->h;
+    double factor = sqrt((double)h->attn_scale * sqrt((double)h->head_dim));
+    if (h->rope.factor > 1 && fabs(factor - 1) > 1e-6)
+        put_f32(k, "rope.scaling.yarn_log_multiplier",
+                (factor - 1) / weft_exact_log(h->rope.factor));
+}
+
 static void put_rope(keys *k) {
     const weft_rope_rule *r = &k->n->h.rope;
     double usual = r->factor <= 1 ? 1 : 0.1 * weft_exact_log(r->factor) + 1;
+    if (r->n_rot == 0 && k->n->h.alibi <= 0 && k->arch->rope_base_default[WEFT_SPELL_GGUF] > 0)
+        put_bool(k, "rope.scaling.finetuned", false); /* no rope where the family has one */
     if (r->n_rot == 0 || r->scaling == WEFT_ROPE_PLAIN || by_factors(r))
         return;
     if (r->scaling == WEFT_ROPE_LONG) {
@@ -263,8 +274,13 @@ static void put_rope(keys *k) {
     if (r->scaling != WEFT_ROPE_YARN)
         return;
     put_u32(k, "rope.scaling.original_context_length", (int64_t)r->n_original);
-    if (fabs(r->magnitude - usual) > 1e-6 * usual)
-        put_f32(k, "rope.scaling.attn_factor", r->magnitude / usual);
+    double magnitude = r->magnitude;
+    if (k->n->h.latent.n_kv > 0) { /* whose scale has it; readers divide by the usual one */
+        put_yarn_scale(k);
+        magnitude *= usual;
+    }
+    if (fabs(magnitude - usual) > 1e-6 * usual)
+        put_f32(k, "rope.scaling.attn_factor", magnitude / usual);
     if (r->beta_fast != 32)
         put_f32(k, "rope.scaling.yarn_beta_fast", r->beta_fast);
     if (r->beta_slow != 1)
@@ -367,7 +383,8 @@ static bool same_layers(const keys *k, const weft_hparams *h, weft_status *statu
         *status = weft_hparams_layer(k->out, k->arch, WEFT_SPELL_GGUF, h, i, &l);
         if (*status || l.kind != own->kind || l.has_rope != own->has_rope ||
             l.is_mixture != own->is_mixture || l.head_dim != own->head_dim ||
-            l.n_head_kv != own->n_head_kv || l.kv_layer != own->kv_layer || l.n_ff != own->n_ff ||
+            l.n_head_kv != own->n_head_kv || l.kv_layer != own->kv_layer ||
+            (l.n_ff != own->n_ff && own->n_ff > 0) || /* a mixture alone has no width beside it */
             (l.kind == WEFT_LAYER_LOCAL && h->window != k->n->h.window))
             return false;
     }

@@ -19,9 +19,9 @@ static const weft_tensor_rule globals[] = {
 /* Of two norms GGUF files call the feed-forward network's attn_norm. */
 static const weft_tensor_rule layer[] = {
     WEFT_VECTOR(attn_norm, "attn_norm_2.weight", "ln_attn.weight", WEFT_EXT_EMBD,
-                WEFT_RULE_OPTIONAL),
+                WEFT_RULE_OPTIONAL | WEFT_RULE_OF_TWO),
     WEFT_VECTOR(attn_norm_bias, "attn_norm_2.bias", "ln_attn.bias", WEFT_EXT_EMBD,
-                WEFT_RULE_OPTIONAL),
+                WEFT_RULE_OPTIONAL | WEFT_RULE_OF_TWO),
     WEFT_USUAL_ATTN_NORM,
     WEFT_USUAL_ATTN_NORM_BIAS,
     WEFT_VECTOR(ffn_norm, "attn_norm.weight", "ln_mlp.weight", WEFT_EXT_EMBD, WEFT_RULE_OPTIONAL),
