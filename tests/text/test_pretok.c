@@ -1,5 +1,6 @@
 /* Pre-tokenisers by name: every one compiles, covers all text, and cuts as its family does. */
 #include "text/fixture.h"
+#include <time.h>
 
 #include "base/clock.h"
 #include "text/pretok.h"
@@ -117,12 +118,69 @@ static void runs_of_digits_are_grouped(void **state) {
     }
 }
 
+#define HOSTILE_BYTES 65536
+
+/* The CPU time of a text of one unit over and over. */
+static double seconds_of(const weft_pretok *p, const char *unit) {
+    static char text[HOSTILE_BYTES];
+    size_t n_unit = strlen(unit), n = HOSTILE_BYTES / n_unit * n_unit;
+    weft_allocator a = weft_allocator_system();
+    weft_cuts cuts = {.a = &a};
+    for (size_t i = 0; i < n; i++)
+        text[i] = unit[i % n_unit];
+    clock_t began = clock();
+    assert_weft_ok(weft_pretok_cut(p, (const unsigned char *)text, n, &cuts));
+    weft_cuts_free(&cuts);
+    return (double)(clock() - began) / CLOCKS_PER_SEC;
+}
+
+/* No pre-tokeniser takes long over any of these: a few milliseconds, where the square of the length
+ * would be seconds. */
+static void hostile_texts_take_linear_time(void **state) {
+    (void)state;
+    static const char *const units[] = {
+        "a",
+        "A",
+        "7",
+        " ",
+        "\n",
+        "\r\n",
+        "\t ",
+        ".",
+        "'s",
+        " a",
+        "a1",
+        "aB",
+        "\x01",
+        "\xd1\x8f"
+        "a\xe4\xb8\xad",    /* scripts in turn */
+        "\xf0\x9f\x98\x80", /* an emoji */
+        "\xcc\x81",         /* marks without a letter */
+        "\xe4\xb8\xad\xe6\x96\x87",
+        "\xe0\xb9\x80\xe0\xb8\x81",
+    };
+    weft_allocator a = weft_allocator_system();
+    char name[64];
+    for (size_t i = 0; weft_pretok_name_at(i, name, sizeof name); i++) {
+        weft_pretok p = {0};
+        weft_pretok_kind kind;
+        assert_weft_ok(weft_pretok_by_name(&a, name, &p, &kind));
+        for (size_t k = 0; k < sizeof units / sizeof units[0]; k++) {
+            double seconds = seconds_of(&p, units[k]);
+            if (seconds > 1)
+                fail_msg("%s: '%s' over and over: %.1f s", name, units[k], seconds);
+        }
+        weft_pretok_free(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_names_cover_all_text),
         cmocka_unit_test(families_differ),
         cmocka_unit_test(mongolian_vowel_separator),
         cmocka_unit_test(runs_of_digits_are_grouped),
+        cmocka_unit_test(hostile_texts_take_linear_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
