@@ -88,10 +88,18 @@ static jinja_value divide_ints(jinja *j, jinja_op op, int64_t a, int64_t b) {
     return jinja_int(op == JINJA_MOD ? rest : quotient);
 }
 
+static jinja_value real_power(jinja *j, double a, double n) {
+    if (a == 0 && n < 0) {
+        jinja_fail(j, JINJA_RUNTIME, "0.0 cannot be raised to a negative power");
+        return jinja_undefined();
+    }
+    return jinja_float(pow(a, n));
+}
+
 static jinja_value power(jinja *j, int64_t a, int64_t n) {
     int64_t result = 1;
     if (n < 0)
-        return jinja_float(pow((double)a, (double)n));
+        return real_power(j, (double)a, (double)n);
     for (; n > 0 && jinja_spend(j, 1); n--) {
         if (result == 0 || (a == 1 && result == 1))
             break;
@@ -138,7 +146,7 @@ static jinja_value floats(jinja *j, jinja_op op, double a, double b) {
         return jinja_float(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
     }
     default:
-        return jinja_float(pow(a, b));
+        return real_power(j, a, b);
     }
 }
 
