@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>
-#include <strings.h>
 
 #ifdef WEFT_HAVE_OPENBLAS
 #include <cblas.h>
@@ -67,20 +66,6 @@ bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft
     return true;
 }
 
-/* Cores without AVX, by the library's names. */
-static const char *const old_cores[] = {"Katmai",       "Coppermine", "Northwood", "Prescott",
-                                        "Banias",       "Core2",      "Penryn",    "Dunnington",
-                                        "Nehalem",      "Atom",       "Athlon",    "Opteron",
-                                        "Opteron_SSE3", "Barcelona",  "Bobcat",    "Nano"};
-
-bool weft_blas_suits(weft_isa isa) {
-    const char *core = openblas_get_corename();
-    bool old = false;
-    for (size_t i = 0; i < sizeof old_cores / sizeof old_cores[0]; i++)
-        old |= strcasecmp(core, old_cores[i]) == 0;
-    return !old || !weft_isa_includes(isa, WEFT_ISA_AVX2);
-}
-
 /* Ends the threads that OpenBLAS starts when it is loaded, and which then wait for work in a loop
  * for tens of milliseconds. It is what OpenBLAS does before a fork; its header leaves it out, and
  * so do builds without threads. Products of several threads start them anew. */
@@ -111,11 +96,6 @@ const char *weft_blas_version(void) {
 bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft_blas_factor b,
                        float *y, int64_t ldy) {
     (void)m, (void)n, (void)k, (void)a, (void)b, (void)y, (void)ldy;
-    return false;
-}
-
-bool weft_blas_suits(weft_isa isa) {
-    (void)isa;
     return false;
 }
 

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "base/cpu.h"
 #include <weft/extra/blas.h>
 
 /* "OpenBLAS 0.3.21" (a space may follow), or NULL in a build without it. Static memory. */
@@ -21,9 +20,6 @@ typedef struct weft_blas_factor {
  * there is no library or it cannot express the product: steps, or sizes beyond its integers. */
 bool weft_blas_product(int64_t m, int64_t n, int64_t k, weft_blas_factor a, weft_blas_factor b,
                        float *y, int64_t ldy);
-/* Whether the library multiplies with the vectors that a variant has: a release that does not know
- * the CPU may take it for one of long ago, and is then several times slower than our own kernel. */
-bool weft_blas_suits(weft_isa isa);
 /* Threads that the library uses by itself for one product. */
 int weft_blas_threads(void);
 /* Whether the library could take a factor as it lies. */

@@ -59,10 +59,12 @@ void weft_column_begin(const weft_folder *f, weft_column_fold *st, void *memory,
     st->index = take(&at, p.index, 4, columns);
     st->rows = take(&at, p.rows, 4 * ROWS, columns);
     double start = f->def->fold == WEFT_FOLD_PROD;
-    for (size_t i = 0; p.sum && i < LANES * columns; i++)
+    if (p.sum)
+        memset(st->sum, 0, LANES * columns * sizeof *st->sum);
+    for (size_t i = 0; start > 0 && p.sum && i < LANES * columns; i++)
         st->sum[i] = start;
-    for (size_t i = 0; p.square && i < LANES * columns; i++)
-        st->square[i] = 0;
+    if (p.square)
+        memset(st->square, 0, LANES * columns * sizeof *st->square);
     int64_t whole = (int64_t)start;
     if (weft_fold_is_whole(f, &kind) && kind != WEFT_WHOLE_SUM)
         whole = kind == WEFT_WHOLE_MAX ? INT64_MIN : INT64_MAX;
@@ -240,17 +242,20 @@ void weft_column_fold_rows(const weft_folder *f, weft_column_fold *st, const voi
 /* ---- Ends ---- */
 
 /* The tree of lanes (weft_row_end), for all columns at once. */
-static void add_tree(double *lanes, size_t columns) {
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t i = 0; i < half * columns; i++)
-            lanes[i] += lanes[i + half * columns];
+static void add_tree(const weft_folder *f, double *lanes, size_t columns) {
+    weft_map_fn *add = f->k->map(WEFT_MAP_ADD, WEFT_IN_F64);
+    const weft_map_args none = {0};
+    for (size_t half = LANES / 2; half > 0; half /= 2) {
+        const void *in[] = {lanes, lanes + half * columns};
+        add(&none, in, half * columns, lanes);
+    }
 }
 
 void weft_column_end(const weft_folder *f, weft_column_fold *st) {
     if (st->sum && f->def->fold != WEFT_FOLD_PROD)
-        add_tree(st->sum, st->columns);
+        add_tree(f, st->sum, st->columns);
     if (st->square)
-        add_tree(st->square, st->columns);
+        add_tree(f, st->square, st->columns);
 }
 
 weft_partial weft_column_result(const weft_folder *f, const weft_column_fold *st, size_t column,

@@ -13,6 +13,7 @@
 #define COLUMNS 2048              /* of b at a time: 2 MiB of panels, which all threads share */
 #define LEAST_ROWS 48             /* a share below it would read the panels too often */
 #define LEAST_COLUMNS 128         /* and below it the rows of a */
+#define A_NEAR 512                /* between rows of a, which share pages and need no copy */
 #define A_STEP (DEPTH + PANEL)    /* of a block's rows: not a power of two */
 #define PACK_COLUMNS (4 * PANEL)  /* that are packed at a time */
 #define VECTOR_ROWS 64            /* of a product with a vector, an item */
@@ -80,6 +81,7 @@ typedef struct part {
     const weft_product *p;
     matrix a, b;
     float *y, *panels;
+    bool a_lies; /* its rows are read in place */
     size_t k0, depth, n0, columns;
     size_t rows, row_blocks; /* of an item, and how many of them */
     size_t width;            /* columns of an item */
@@ -123,8 +125,15 @@ static void multiply_blocks(void *ctx, size_t begin, size_t end, int thread) {
         size_t m = (size_t)t->p->m - row, n = t->columns - first;
         m = m < t->rows ? m : t->rows;
         n = n < t->width ? n : t->width;
-        copy_block(t->kernels, &t->a, row, m, t->k0, t->depth, own->a, A_STEP, own->raw);
-        t->kernels->gemm(own->a, A_STEP, m, t->depth, t->panels + first * t->depth, n,
+        const float *a = own->a;
+        size_t step = A_STEP;
+        if (t->a_lies) {
+            a = (const float *)(const void *)element(&t->a, row, t->k0);
+            step = (size_t)t->a.row;
+        } else {
+            copy_block(t->kernels, &t->a, row, m, t->k0, t->depth, own->a, A_STEP, own->raw);
+        }
+        t->kernels->gemm(a, step, m, t->depth, t->panels + first * t->depth, n,
                          t->y + row * (size_t)t->p->n + t->n0 + first, (size_t)t->p->n, t->k0 == 0);
     }
 }
@@ -153,6 +162,7 @@ static void multiply(weft_scope *s, part *t, size_t batch, int alone) {
     size_t threads = alone < 0 ? (size_t)weft_team_n_threads(weft_scope_team(s)) : 1;
     t->a = matrix_of(p, &p->a, batch);
     t->b = matrix_of(p, &p->b, batch);
+    t->a_lies = p->dtype == WEFT_F32 && t->a.col == 1 && t->a.row >= 0 && t->a.row <= A_NEAR;
     t->y = p->y + batch * m * n;
     for (t->n0 = 0; t->n0 < n; t->n0 += COLUMNS) {
         t->columns = n - t->n0 < COLUMNS ? n - t->n0 : COLUMNS;
@@ -307,5 +317,7 @@ bool weft_gemm(weft_scope *s, const char *op, weft_product *p) {
     size_t n_products = 1;
     for (int d = 0; d < p->n_batch; d++)
         n_products *= (size_t)p->batch[d];
+    if (weft_gemm_by_blas(s, p, n_products))
+        return true;
     return suits_vector(p) ? vectors(s, op, p, n_products) : products(s, op, p, n_products);
 }

@@ -21,7 +21,12 @@ typedef struct weft_product {
 } weft_product;
 
 /* y = a @ b on the scope's team: each output is one chain of fmaf over k in order, the same for
- * every variant, thread count, batch and layout. False: the status is set. `p` may change. */
+ * every variant, thread count, batch and layout; but for weft_gemm_by_blas. False: the status is
+ * set. `p` may change. */
 bool weft_gemm(weft_scope *s, const char *op, weft_product *p);
+
+/* The same by OpenBLAS, in its own order; false where that is not called for: in reproducible mode,
+ * with kernels of any vector instructions, for what it cannot express, or without the library. */
+bool weft_gemm_by_blas(weft_scope *s, const weft_product *p, size_t n_products);
 
 #endif

@@ -18,6 +18,8 @@
 #define MOST_COLUMNS 2048                 /* side by side */
 #define LEAST_COLUMNS 512                 /* a long stream of each row, where there are so many */
 #define COLUMNS_CACHE ((size_t)512 << 10) /* bytes kept of them together, for a level-2 cache */
+#define SHORT 512                         /* reduced elements, which seldom come back to them: */
+#define SHORT_CACHE ((size_t)32 << 10)    /* a level-1 cache */
 
 typedef enum reduce_mode {
     MODE_ROWS,    /* reduced elements lie closest: output after output */
@@ -153,6 +155,21 @@ static void put(const reduce_job *j, const place *at, size_t c, const weft_parti
         store(j, p, at->y + (int64_t)c * j->kept.y_steps[j->kept.rank - 1]);
 }
 
+/* As finish() does with each total. */
+static void finish_columns(const reduce_job *j, double *totals, size_t columns) {
+    if (j->folder.def->finish == WEFT_FINISH_NONE)
+        return;
+    for (size_t c = 0; c < columns; c++)
+        totals[c] = finish(j, &(weft_partial){.a = totals[c]});
+}
+
+/* weft_convert() to f32, as a loop of vectors. */
+static void narrow(const double *totals, size_t columns, void *y) {
+    float *to = y;
+    for (size_t c = 0; c < columns; c++)
+        to[c] = (float)totals[c];
+}
+
 /* All columns of a tile at once, where that is simple; the same as each by itself. */
 static bool store_columns(const reduce_job *j, weft_column_fold *st, const place *to) {
     weft_fold fold = j->folder.def->fold;
@@ -166,9 +183,11 @@ static bool store_columns(const reduce_job *j, weft_column_fold *st, const place
             st->best32[c] = st->best32[c] != st->best32[c] ? (float)NAN : st->best32[c];
         weft_from_f32(j->folder.k, st->best32, j->out_dtype, to->y, st->columns);
     } else if (st->sum) {
-        for (size_t c = 0; c < st->columns; c++)
-            st->sum[c] = finish(j, &(weft_partial){.a = st->sum[c]});
-        weft_convert(j->folder.k, WEFT_F64, st->sum, j->out_dtype, to->y, st->columns);
+        finish_columns(j, st->sum, st->columns);
+        if (j->out_dtype == WEFT_F32)
+            narrow(st->sum, st->columns, to->y);
+        else
+            weft_convert(j->folder.k, WEFT_F64, st->sum, j->out_dtype, to->y, st->columns);
     }
     return !st->best;
 }
@@ -262,7 +281,8 @@ static void need_a_dim(dim_list *l) {
 
 /* As many columns as the cache takes, but such that every thread finds work. */
 static size_t column_tile(const reduce_job *j, size_t width, size_t threads) {
-    size_t most = COLUMNS_CACHE / weft_column_bytes(&j->folder);
+    size_t cache = j->n < SHORT ? SHORT_CACHE : COLUMNS_CACHE;
+    size_t most = cache / weft_column_bytes(&j->folder);
     size_t others = j->outputs / width * j->n_chunks;
     size_t tiles = threads > 1 ? weft_ceil_div(2 * threads, others) : 1;
     size_t share = weft_ceil_div(width, tiles);

@@ -172,6 +172,40 @@ static void test_softmax_of_infinities(void **state) {
     assert_true(isnan(y[0]) && isnan(y[1]) && isnan(y[2]));
 }
 
+/* Rows whose elements are far apart take a way without underflow: the bits are those of e^(x - max)
+ * over the sum of 16 lanes, down to the last denormal. */
+static void test_softmax_of_elements_far_apart(void **state) {
+    (void)state;
+    enum { N = 4099 };
+    static const float ranges[] = {86, 88, 104, 120, 200, 3000};
+    static float x[N], e[N], y[N];
+    const weft_kernels *k = weft_kernels_of(WEFT_ISA_SCALAR);
+    for (size_t i = 0; i < N_ITEMS(ranges); i++) {
+        float top = -INFINITY, lanes[16] = {0};
+        size_t n_denormal = 0;
+        random_floats(x, N);
+        for (size_t j = 0; j < N; j++) {
+            x[j] *= ranges[i] / 2;
+            top = fmaxf(top, x[j]);
+        }
+        for (size_t j = 0; j < N; j++)
+            e[j] = x[j] - top;
+        k->exp(e, N, e);
+        for (size_t j = 0; j < N; j++)
+            lanes[j % 16] += e[j];
+        for (size_t half = 8; half > 0; half /= 2)
+            for (size_t l = 0; l < half; l++)
+                lanes[l] += lanes[l + half];
+        for (size_t j = 0; j < N; j++) {
+            e[j] /= lanes[0];
+            n_denormal += fpclassify(e[j]) == FP_SUBNORMAL;
+        }
+        k->softmax(x, N, y);
+        assert_same_floats("softmax", k->isa, e, y, N);
+        assert_true(n_denormal > 0 || ranges[i] < 88);
+    }
+}
+
 static void time_variant(const weft_kernels *k) {
     enum { N = 4096, TIMES = 64 };
     float *x = test_alloc(4 * N), *w = test_alloc(4 * N), *y = test_alloc(4 * N);
@@ -203,6 +237,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_layer_norm),
         cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_softmax_of_infinities),
+        cmocka_unit_test(test_softmax_of_elements_far_apart),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     if (rc || !wants_timing(argc, argv))

@@ -1,8 +1,9 @@
-/* Matrix products with numpy's semantics, by OpenBLAS and by our own kernel. */
+/* Matrix products with numpy's semantics. */
 #include "ops_test.h"
 #include <weft/extra/blas.h>
 
-/* One engine in default mode (OpenBLAS where it is there), one reproducible. */
+/* One engine in default mode, one reproducible. With WEFT_CPU=scalar OpenBLAS, where it is there,
+ * multiplies in the first. */
 static int setup_both(void **state) {
     fixture **f = calloc(2, sizeof *f);
     weft_blas_set_threads(1);

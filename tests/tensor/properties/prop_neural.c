@@ -46,14 +46,16 @@ static void rms_of(const double *x, size_t n, size_t step, double *y) {
     for (size_t i = 0; i < n; i++)
         y[i * step] = x[i * step] / sqrt(sum / (double)n + 1e-3);
 }
+/* With more digits than f64: elements that are close to each other leave few of the mean's. */
 static void layer_of(const double *x, size_t n, size_t step, double *y) {
-    double mean = 0, sum = 0;
+    long double mean = 0, sum = 0;
     for (size_t i = 0; i < n; i++)
-        mean += x[i * step] / (double)n;
+        mean += (long double)x[i * step];
+    mean /= (long double)n;
     for (size_t i = 0; i < n; i++)
         sum += (x[i * step] - mean) * (x[i * step] - mean);
     for (size_t i = 0; i < n; i++)
-        y[i * step] = (x[i * step] - mean) / sqrt(sum / (double)n + 1e-3);
+        y[i * step] = (double)((x[i * step] - mean) / sqrtl(sum / (long double)n + 1e-3L));
 }
 
 static void check_softmax(prop *p) {

@@ -8,17 +8,23 @@
 #include "base/floats.h"
 #include "tensor/kernels/ref/elementwise_body.h"
 
+/* A row is asked for this many elements ahead, a page of 4 KiB, into which the processor does not
+ * fetch by itself. */
+#define WEFT_FOLD_AHEAD 1024
+
 /* n elements of one row, the first of which belongs to lane 0. */
 static void sum_row_body(const float *x, size_t n, double *lanes) {
     double acc[WEFT_LANES];
     size_t i = 0;
     memcpy(acc, lanes, sizeof acc);
-    for (; i + WEFT_LANES <= n; i += WEFT_LANES)
+    for (; i + WEFT_LANES <= n; i += WEFT_LANES) {
+        __builtin_prefetch(x + i + WEFT_FOLD_AHEAD);
         for (size_t l = 0; l < WEFT_LANES; l++)
             acc[l] += (double)x[i + l];
-    for (size_t l = 0; i + l < n; l++)
-        acc[l] += (double)x[i + l];
+    }
     memcpy(lanes, acc, sizeof acc);
+    for (size_t l = 0; i + l < n; l++)
+        lanes[l] += (double)x[i + l];
 }
 
 /* Asks for the cache lines of the rows that a caller comes to next; 0: the processor does. */
@@ -45,61 +51,72 @@ static void sum_columns_body(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_
             sums[i] += (double)x[(ptrdiff_t)r * ld + (ptrdiff_t)i];
 }
 
-/* Eight elements in double. */
-typedef double fold_d8 __attribute__((vector_size(64)));
-
-WEFT_INLINE void fold_widen(const float *x, fold_d8 *wide) {
-    typedef float f8 __attribute__((vector_size(32)));
-    f8 v;
-    memcpy(&v, x, sizeof v);
-    *wide = __builtin_convertvector(v, fold_d8);
-}
-
-/* Moments: deviations from `from` and their squares, of 16 lanes or columns, row by row. */
-WEFT_INLINE void moments_step(const float *x, ptrdiff_t ld, size_t rows, const fold_d8 from[2],
-                              double *sums, double *squares) {
-    fold_d8 acc[2], square[2], d;
-    memcpy(acc, sums, sizeof acc);
-    memcpy(square, squares, sizeof square);
-    for (size_t r = 0; r < rows; r++, x += ld)
-        WEFT_UNROLL for (int half = 0; half < 2; half++) {
-            fold_widen(x + 8 * half, &d);
-            d -= from[half];
-            acc[half] += d;
-            square[half] += d * d;
-        }
-    memcpy(sums, acc, sizeof acc);
-    memcpy(squares, square, sizeof square);
-}
-
 WEFT_INLINE void moments_one(float x, double from, double *sum, double *square) {
     double d = (double)x - from;
     *sum += d;
     *square += d * d;
 }
 
-static void moments_row_body(const float *x, size_t n, double shift, double *sums,
-                             double *squares) {
-    size_t rows = n / WEFT_LANES, at = rows * WEFT_LANES;
-    fold_d8 from[2] = {shift - (fold_d8){0}, shift - (fold_d8){0}};
-    moments_step(x, WEFT_LANES, rows, from, sums, squares);
-    for (size_t l = 0; at + l < n; l++)
-        moments_one(x[at + l], shift, sums + l, squares + l);
-}
-
-static void moments_columns_body(const float *x, ptrdiff_t ld, size_t rows, size_t n,
-                                 const float *shift, double *sums, double *squares) {
-    size_t i = 0;
-    for (; i + WEFT_LANES <= n; i += WEFT_LANES) {
-        fold_d8 from[2];
-        fold_widen(shift + i, from);
-        fold_widen(shift + i + 8, from + 1);
-        moments_step(x + i, ld, rows, from, sums + i, squares + i);
-    }
-    for (; i < n; i++)
+/* The columns that are left over. Apart: beside it GCC leaves the loops of whole vectors without.
+ */
+static __attribute__((noinline)) void moments_rest(const float *x, ptrdiff_t ld, size_t rows,
+                                                   size_t n, const float *shift, double *sums,
+                                                   double *squares) {
+    for (size_t i = 0; i < n; i++)
         for (size_t r = 0; r < rows; r++)
             moments_one(x[(ptrdiff_t)r * ld + (ptrdiff_t)i], (double)shift[i], sums + i,
                         squares + i);
+}
+
+/* The elements behind a row's last whole 16. */
+static __attribute__((noinline)) void moments_row_rest(const float *x, size_t n, double shift,
+                                                       double *sums, double *squares) {
+    for (size_t l = 0; l < n; l++)
+        moments_one(x[l], shift, sums + l, squares + l);
+}
+
+/* Deviations from `shift` and their squares, in 16 lanes. */
+static void moments_row_body(const float *x, size_t n, double shift, double *sums,
+                             double *squares) {
+    double acc[WEFT_LANES], square[WEFT_LANES];
+    size_t whole = n / WEFT_LANES * WEFT_LANES;
+    memcpy(acc, sums, sizeof acc);
+    memcpy(square, squares, sizeof square);
+    for (size_t i = 0; i < whole; i += WEFT_LANES) {
+        __builtin_prefetch(x + i + WEFT_FOLD_AHEAD);
+        for (size_t l = 0; l < WEFT_LANES; l++) {
+            double d = (double)x[i + l] - shift;
+            acc[l] += d;
+            square[l] += d * d;
+        }
+    }
+    memcpy(sums, acc, sizeof acc);
+    memcpy(squares, square, sizeof square);
+    moments_row_rest(x + whole, n - whole, shift, sums, squares);
+}
+
+#define WEFT_MOMENT_COLUMNS 8 /* that keep both sums and the shift in registers */
+
+/* The same of columns side by side, each from its own shift, row by row. */
+static void moments_columns_body(const float *x, ptrdiff_t ld, size_t rows, size_t n,
+                                 const float *shift, double *sums, double *squares) {
+    size_t whole = n / WEFT_MOMENT_COLUMNS * WEFT_MOMENT_COLUMNS;
+    for (size_t i = 0; i < whole; i += WEFT_MOMENT_COLUMNS) {
+        double acc[WEFT_MOMENT_COLUMNS], square[WEFT_MOMENT_COLUMNS], from[WEFT_MOMENT_COLUMNS];
+        memcpy(acc, sums + i, sizeof acc);
+        memcpy(square, squares + i, sizeof square);
+        for (size_t l = 0; l < WEFT_MOMENT_COLUMNS; l++)
+            from[l] = (double)shift[i + l];
+        for (size_t r = 0; r < rows; r++)
+            for (size_t l = 0; l < WEFT_MOMENT_COLUMNS; l++) {
+                double d = (double)x[(ptrdiff_t)r * ld + (ptrdiff_t)(i + l)] - from[l];
+                acc[l] += d;
+                square[l] += d * d;
+            }
+        memcpy(sums + i, acc, sizeof acc);
+        memcpy(squares + i, square, sizeof square);
+    }
+    moments_rest(x + whole, ld, rows, n - whole, shift + whole, sums + whole, squares + whole);
 }
 
 /* The greatest (or, with a sign of -1, the least) of n >= 1 elements; NaN if there is one. */
@@ -109,6 +126,7 @@ static float best_row_body(const float *x, size_t n, float sign) {
     size_t i = 0;
     for (; i + WEFT_LANES <= n; i += WEFT_LANES) {
         v16f v = v16f_load(x + i);
+        __builtin_prefetch(x + i + WEFT_FOLD_AHEAD);
         most = v16f_max(v16f_mul(v, by), most);
         nan = v16i_max(nan, v16f_bits(v16f_abs(v)));
     }

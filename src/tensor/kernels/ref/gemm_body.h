@@ -71,12 +71,22 @@ WEFT_INLINE void gemm_tile(size_t rows, size_t vectors, const float *a, size_t l
         v16f_store(y + r * ldy + 16 * v, acc[r][v]);
 }
 
+/* Asks for a tile of y, the one after that which is multiplied. */
+WEFT_INLINE void gemm_ahead(size_t vectors, const float *y, size_t ldy) {
+    WEFT_UNROLL for (size_t r = 0; r < WEFT_GEMM_ROWS; r++)
+        WEFT_UNROLL for (size_t v = 0; v < vectors; v++)
+            __builtin_prefetch(y + r * ldy + 16 * v, 1);
+}
+
 /* All rows of a times `vectors` panels. */
 WEFT_INLINE void gemm_strip(size_t vectors, const float *a, size_t lda, size_t m, size_t k,
                             const float *panels, float *y, size_t ldy, bool fresh) {
     size_t r = 0;
-    for (; r + WEFT_GEMM_ROWS <= m; r += WEFT_GEMM_ROWS)
+    for (; r + WEFT_GEMM_ROWS <= m; r += WEFT_GEMM_ROWS) {
+        if (r + 2 * WEFT_GEMM_ROWS <= m)
+            gemm_ahead(vectors, y + (r + WEFT_GEMM_ROWS) * ldy, ldy);
         gemm_tile(WEFT_GEMM_ROWS, vectors, a + r * lda, lda, k, panels, y + r * ldy, ldy, fresh);
+    }
     for (; WEFT_GEMM_ROWS > 8 && r + 8 <= m; r += 8)
         gemm_tile(WEFT_GEMM_ROWS > 8 ? 8 : 1, vectors, a + r * lda, lda, k, panels, y + r * ldy,
                   ldy, fresh);

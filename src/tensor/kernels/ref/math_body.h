@@ -29,8 +29,9 @@ WEFT_INLINE v16f v16f_ldexp(v16f p, v16i n) {
     return v16f_mul(v16f_mul(p, f), g);
 }
 
-/* e^x = 2^n e^r with |r| <= ln 2 / 2. Outside of [-105, 90] the result is 0 or infinite anyway. */
-WEFT_INLINE v16f v16f_exp(v16f x) {
+/* e^x = 2^n e^r with |r| <= ln 2 / 2: e^r, and n. Outside of [-105, 90] the result is 0 or infinite
+ * anyway. */
+WEFT_INLINE v16f v16f_exp_parts(v16f x, v16i *power) {
     x = v16f_min(v16f_set1(90.0f), v16f_max(v16f_set1(-105.0f), x));
     v16f magic = v16f_set1(WEFT_ROUND_MAGIC);
     v16f t = v16f_fma(x, v16f_set1(0x1.715476p+0f), magic), n = v16f_sub(t, magic);
@@ -42,8 +43,28 @@ WEFT_INLINE v16f v16f_exp(v16f x) {
     p = v16f_fma(p, r, v16f_set1(0x1.5554d8p-3f));
     p = v16f_fma(p, r, v16f_set1(0.5f));
     p = v16f_fma(v16f_mul(r, r), p, r);
-    p = v16f_add(p, v16f_set1(1.0f));
-    return v16f_ldexp(p, v16i_sub(v16f_bits(t), v16f_bits(magic)));
+    *power = v16i_sub(v16f_bits(t), v16f_bits(magic));
+    return v16f_add(p, v16f_set1(1.0f));
+}
+
+WEFT_INLINE v16f v16f_exp(v16f x) {
+    v16i n;
+    v16f p = v16f_exp_parts(x, &n);
+    return v16f_ldexp(p, n);
+}
+
+/* The same bits without products that underflow, each of which takes a processor a hundred steps:
+ * below -87.4 the result is a whole number of 2^-149, which adding 2^23 rounds; the number is its
+ * bits. */
+WEFT_INLINE v16f v16f_exp_low(v16f x) {
+    const v16f low = v16f_set1(-87.4f), whole = v16f_set1(0x1p23f), zero = v16f_set1(0);
+    v16i n, none = v16i_set1(0);
+    v16f p = v16f_exp_parts(x, &n);
+    v16i steps = v16i_sub(none, v16i_max(v16i_sub(none, n), v16i_set1(126))); /* at most -126 */
+    v16f unit = v16i_floats(v16i_to_exponent(v16i_add(steps, v16i_set1(149 + 127))));
+    v16f rounded = v16f_add(v16f_mul(p, unit), whole);
+    v16f tiny = v16i_floats(v16i_sub(v16f_bits(rounded), v16f_bits(whole)));
+    return v16f_if_less(x, low, tiny, v16f_ldexp(v16f_if_less(x, low, zero, p), n));
 }
 
 /* An odd polynomial near 0, 1 - 2 / (e^2x + 1) further out. */

@@ -4,6 +4,7 @@
 #define WEFT_KERNELS_ROWS_BODY_H
 
 #include <math.h>
+#include <stdbool.h>
 #include "base/floats.h"
 #include "tensor/kernels/ref/elementwise_body.h"
 
@@ -101,17 +102,12 @@ WEFT_INLINE void layer_norm_body(const float *x, const float *weight, const floa
     }
 }
 
-/* e^(x - max) / sum. NaN anywhere, or nothing but -infinity, gives NaN everywhere. */
-WEFT_INLINE void softmax_body(const float *x, size_t n, float *y) {
-    v16f top = v16f_set1(-INFINITY), sum = v16f_set1(0);
+/* y = e^(x - m); their sums in 16 lanes. `low`: some of them may be below 2^-126. */
+WEFT_INLINE v16f exp_row(const float *x, size_t n, v16f m, bool low, float *y) {
+    v16f sum = v16f_set1(0);
     size_t i = 0, full = n / WEFT_LANES * WEFT_LANES;
-    for (; i < full; i += WEFT_LANES)
-        top = v16f_max(top, v16f_load(x + i));
-    if (i < n)
-        top = v16f_max(top, v16f_load_part(x + i, n - i, -INFINITY));
-    v16f m = v16f_set1(v16f_largest(top));
-    for (i = 0; i < full; i += WEFT_LANES) {
-        v16f e = v16f_exp(v16f_sub(v16f_load(x + i), m));
+    for (; i < full; i += WEFT_LANES) {
+        v16f v = v16f_sub(v16f_load(x + i), m), e = low ? v16f_exp_low(v) : v16f_exp(v);
         sum = v16f_add(sum, e);
         v16f_store(y + i, e);
     }
@@ -120,8 +116,49 @@ WEFT_INLINE void softmax_body(const float *x, size_t n, float *y) {
         sum = v16f_add(sum, e);
         v16f_store_part(y + i, n - i, e);
     }
+    return sum;
+}
+
+/* The bits of e / total, e in [0, 1] and total in [1, 2^24), without quotients that underflow: one
+ * below 2^-126 is rounded as a whole number of 2^-149, and what is left of the dividend then says
+ * whether that is the nearest. */
+WEFT_INLINE v16f quotient_low(v16f e, v16f total) {
+    const v16f edge = v16f_set1(0x1p-126f), whole = v16f_set1(0x1p23f), zero = v16f_set1(0);
+    const v16f one = v16f_set1(1);
+    v16f tiny = v16f_sub(v16i_floats(v16i_add(v16f_bits(e), v16f_bits(whole))), whole);
+    v16f usual = v16f_min(v16f_if_less(e, edge, zero, e), v16f_set1(0x1p-60f));
+    usual = v16f_mul(v16f_mul(usual, v16f_set1(0x1p75f)), v16f_set1(0x1p74f));
+    v16f steps = v16f_if_less(e, edge, tiny, usual), q = v16f_div(steps, total);
+    v16f c = v16f_sub(v16f_add(v16f_min(q, whole), whole), whole);
+    v16f left = v16f_fma(v16f_sub(zero, c), total, steps), twice = v16f_add(left, left);
+    v16f up = v16f_if_less(total, twice, one, zero);
+    v16f down = v16f_if_less(twice, v16f_sub(zero, total), one, zero);
+    c = v16f_sub(v16f_add(c, up), down);
+    v16f low = v16i_floats(v16i_sub(v16f_bits(v16f_add(c, whole)), v16f_bits(whole)));
+    v16f high = v16f_div(v16f_if_less(q, whole, zero, e), total);
+    /* One of them is 0. A choice would let the compiler divide the low ones as well. */
+    return v16i_floats(v16i_or(v16f_bits(v16f_if_less(q, whole, low, zero)), v16f_bits(high)));
+}
+
+/* e^(x - max) / sum. NaN anywhere, or nothing but -infinity, gives NaN everywhere. */
+WEFT_INLINE void softmax_body(const float *x, size_t n, float *y) {
+    v16f top = v16f_set1(-INFINITY), least = v16f_set1(INFINITY);
+    size_t i = 0, full = n / WEFT_LANES * WEFT_LANES;
+    for (; i < full; i += WEFT_LANES) {
+        v16f v = v16f_load(x + i);
+        top = v16f_max(top, v);
+        least = v16f_min(least, v);
+    }
+    if (i < n)
+        top = v16f_max(top, v16f_load_part(x + i, n - i, -INFINITY));
+    float most = v16f_largest(top), range = v16f_largest(v16f_sub(v16f_set1(most), least));
+    v16f m = v16f_set1(most);
+    const bool low = range > 87 && n < 1u << 24;
+    v16f sum = low ? exp_row(x, n, m, true, y) : exp_row(x, n, m, false, y);
     v16f total = v16f_set1(v16f_sum(sum));
-    for (i = 0; i < full; i += WEFT_LANES)
+    for (i = 0; low && i < full; i += WEFT_LANES)
+        v16f_store(y + i, quotient_low(v16f_load(y + i), total));
+    for (; i < full; i += WEFT_LANES)
         v16f_store(y + i, v16f_div(v16f_load(y + i), total));
     if (i < n)
         v16f_store_part(y + i, n - i, v16f_div(v16f_load_part(y + i, n - i, 0), total));
