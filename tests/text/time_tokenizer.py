@@ -40,8 +40,12 @@ def merges_of(tokens, scores):
 
 def word_pieces(tokens):
     """GGUF marks beginnings of words, the package what goes on."""
-    names = [t[1:] if t.startswith("\u2581") else t if t.startswith("[") and len(t) > 1 else "##" + t
-             for t in tokens]
+    def name(t):
+        if t.startswith("\u2581"):
+            return t[1:]
+        return t if t.startswith("[") and len(t) > 1 else "##" + t
+
+    names = [name(t) for t in tokens]
     t = Tokenizer(models.WordPiece({text: i for i, text in enumerate(names)}, unk_token="[UNK]",
                                    max_input_chars_per_word=100))
     t.normalizer = normalizers.BertNormalizer()
@@ -96,7 +100,7 @@ def weft_run(weft, vocabulary, pre, arguments):
 
 
 def unnamed(vocabulary):
-    """A copy of the file whose pre-tokeniser has an unknown name, so that another can be asked for."""
+    """A copy of the file that names an unknown pre-tokeniser, so that another can be asked for."""
     data = open(vocabulary, "rb").read()
     at = data.index(b"tokenizer.ggml.pre")
     copy = tempfile.NamedTemporaryFile(suffix=".gguf")
@@ -106,7 +110,8 @@ def unnamed(vocabulary):
 
 
 HOSTILE = {"one letter": "a", "digits": "7", "blanks": " ", "line breaks": "\n", "dots": ".",
-           "emoji": "\U0001f600", "combining marks": "e" + "\u0301" * 50, "scripts": "a\u044f\u4e2d",
+           "emoji": "\U0001f600", "combining marks": "e" + "\u0301" * 50,
+           "scripts": "a\u044f\u4e2d",
            "quotes": "'s", "no words": "\u4e2d\u6587", "blank and letter": " a", "controls": "\x01"}
 
 
