@@ -104,18 +104,17 @@ static void run_tile(const linear_job *j, const linear_part *p, const unsigned c
         weft_act_floats(j->k, j->act, y + r * p->n_out, cols, y + r * p->n_out);
 }
 
-/* Panels that a thread multiplies at a time; the kernels like two. Of bfloat16 as many as have room
- * for their sums, in pairs. */
+/* Panels that a thread multiplies at a time: pairs, which is how the kernels take them. Of bfloat16
+ * as many as have room for their sums. */
 static size_t chunk_panels(const linear_job *j, const linear_part *p) {
-    size_t bytes = p->panels ? CHUNK_BYTES : FILE_CHUNK_BYTES, least = p->panels ? 1 : 2;
-    size_t n = p->panel_bytes > 0 ? bytes / p->panel_bytes : least;
+    size_t bytes = p->panels ? CHUNK_BYTES : FILE_CHUNK_BYTES;
+    size_t n = p->panel_bytes > 0 ? bytes / p->panel_bytes : 2;
     if (p->bf16) {
         size_t rows = j->rows_a_group < BF16_TILE_ROWS ? j->rows_a_group : BF16_TILE_ROWS;
         size_t most = 2 * weft_ceil_div(BF16_SUMS_BYTES / sizeof(float), 2 * PANEL * rows);
-        n = p->panels || n > most ? most : n / 2 * 2;
-        least = 2;
+        n = p->panels || n > most ? most : n;
     }
-    return n < least ? least : n;
+    return n < 2 ? 2 : n / 2 * 2;
 }
 
 /* Panels as they lie, or packed from the file's rows. */
@@ -262,8 +261,7 @@ bool weft_linear_run(weft_scope *s, linear_job *j) {
     size_t least = 32768 / (PANEL * j->n_in) / j->rows_a_group + 1;
     size_t grain = n / (threads * (j->any_bf16 ? 4 : 8));
     grain = grain < least ? least : grain;
-    if (j->any_bf16) /* in pairs */
-        grain += grain % 2;
+    grain += grain % 2; /* in pairs */
     if (n <= grain)
         run_panels(j, 0, n, 0);
     else

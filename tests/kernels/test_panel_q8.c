@@ -58,7 +58,8 @@ static void check_type(weft_dtype dtype, row_kind kind, size_t n_rows, size_t n_
 
 static void test_variants_give_scalar_bits(void **state) {
     (void)state;
-    static const size_t counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 67};
+    static const size_t counts[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                                    13, 14, 15, 16, 17, 31, 32, 33, 41, 64, 67};
     for (size_t i = 0; i < N_ITEMS(quantized_types); i++) {
         weft_dtype dtype = quantized_types[i];
         size_t cols[] = {weft_dtype_block(dtype), 3 * weft_dtype_block(dtype), 1280};

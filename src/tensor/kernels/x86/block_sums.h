@@ -1,6 +1,5 @@
-/* What each block of x adds to its products on x86, for a group of rows at a time. Included behind
- * offset_of(form), what makes quants unsigned; pairs_count(form); CHUNK, blocks, and GROUP, rows
- * that are at hand. */
+/* What each block of x adds to its products on x86. Included behind offset_of(form), what makes
+ * quants unsigned, and pairs_count(form). */
 #ifndef WEFT_KERNELS_BLOCK_SUMS_H
 #define WEFT_KERNELS_BLOCK_SUMS_H
 
@@ -18,16 +17,13 @@ WEFT_INLINE int32_t low_sum(const int8_t *x) {
 /* What a block of x adds beside its products. */
 typedef struct block_sums {
     float d;
-    float sum;     /* where there is a float minimum */
+    int32_t sum;
     int32_t whole; /* the sum times the offset that makes quants unsigned, negative */
     int32_t part;  /* halves: the sums of both as a pair of int16; or `whole` of the first alone,
                       and `whole` is that of the second */
 } block_sums;
 
-/* Which of them a form needs. */
-WEFT_INLINE bool sum_counts(weft_form form) {
-    return weft_form_has_min(form) && !weft_form_halves(form);
-}
+/* Which of them a form needs beside the sum. */
 WEFT_INLINE bool whole_counts(weft_form form) {
     return offset_of(form) && !pairs_count(form);
 }
@@ -35,52 +31,37 @@ WEFT_INLINE bool part_counts(weft_form form) {
     return weft_form_halves(form) || weft_form_floats(form);
 }
 
-WEFT_INLINE int32_t part_of(weft_form form, int32_t low, int32_t sum) {
+WEFT_INLINE int32_t part_of(weft_form form, const int8_t *x, int32_t sum) {
     if (!part_counts(form))
         return 0;
+    int32_t low = low_sum(x);
     if (!pairs_count(form))
         return -offset_of(form) * low;
     return (int32_t)(((uint32_t)low & 0xffff) | (uint32_t)(sum - low) << 16);
 }
 
-WEFT_INLINE int32_t whole_of(weft_form form, int32_t low, int32_t sum) {
-    return -offset_of(form) * (part_counts(form) ? sum - low : sum);
+WEFT_INLINE block_sums block_sums_of(weft_form form, float d, int32_t sum, int32_t part) {
+    int32_t whole = -offset_of(form) * sum;
+    if (part_counts(form) && !pairs_count(form))
+        whole -= part;
+    return (block_sums){d, sum, whole, part};
 }
 
-WEFT_INLINE block_sums block_sums_of(weft_form form, const int8_t *x, float d, int32_t sum) {
-    int32_t low = part_counts(form) ? low_sum(x) : 0;
-    return (block_sums){d, (float)sum, whole_of(form, low, sum), part_of(form, low, sum)};
-}
-
-/* The same of CHUNK blocks of some rows. */
-typedef struct chunk_sums {
-    float d[GROUP][CHUNK], sum[GROUP][CHUNK];
-    int32_t whole[GROUP][CHUNK], part[GROUP][CHUNK];
-} chunk_sums;
-
-WEFT_INLINE void prepare(weft_form form, const weft_q8_rows *x, size_t begin, size_t end,
-                         chunk_sums *s) {
+/* The parts of blocks [begin, end) of all rows, `ld` apart. */
+WEFT_INLINE void prepare_parts(weft_form form, const weft_q8_rows *x, size_t begin, size_t end,
+                               size_t ld, int32_t *parts) {
     for (size_t t = 0; t < x->n; t++) {
-        size_t at = t * (x->n_cols / 32) + begin, n = end - begin;
-        for (size_t i = 0; i < n; i++)
-            s->d[t][i] = x->d[at + i];
-        for (size_t i = 0; i < n && sum_counts(form); i++)
-            s->sum[t][i] = (float)x->sums[at + i];
-        for (size_t i = 0; i < n && whole_counts(form) && !part_counts(form); i++)
-            s->whole[t][i] = whole_of(form, 0, x->sums[at + i]);
-        for (size_t i = 0; i < n && part_counts(form); i++) {
-            int32_t low = low_sum(x->q + 32 * (at + i)), sum = x->sums[at + i];
-            s->whole[t][i] = whole_of(form, low, sum);
-            s->part[t][i] = part_of(form, low, sum);
-        }
+        size_t at = t * (x->n_cols / 32) + begin;
+        for (size_t i = 0; i < end - begin; i++)
+            parts[t * ld + i] = part_of(form, x->q + 32 * (at + i), x->sums[at + i]);
     }
 }
 
-/* Those of block i of row t. */
-WEFT_INLINE block_sums sums_at(weft_form form, const chunk_sums *s, size_t t, size_t i) {
-    return (block_sums){s->d[t][i], sum_counts(form) ? s->sum[t][i] : 0,
-                        whole_counts(form) ? s->whole[t][i] : 0,
-                        part_counts(form) ? s->part[t][i] : 0};
+/* What block k of row t adds; its part is given. */
+WEFT_INLINE block_sums sums_at(weft_form form, const weft_q8_rows *x, size_t t, size_t k,
+                               int32_t part) {
+    size_t at = t * (x->n_cols / 32) + k;
+    return block_sums_of(form, x->d[at], x->sums[at], part);
 }
 
 #endif

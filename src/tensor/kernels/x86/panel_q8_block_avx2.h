@@ -354,10 +354,10 @@ WEFT_INLINE __m256 block_add(weft_form form, bool packed, source s, int c, int h
     acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(low), _mm256_mul_ps(d, scale), acc);
     if (!weft_form_has_min(form))
         return acc;
-    __m256 sum = _mm256_set1_ps(x.sum);
+    __m256i sum = _mm256_set1_epi32(x.sum);
     if (weft_form_halves(form))
-        sum = _mm256_cvtepi32_ps(_mm256_madd_epi16(min_pairs(packed, s, half), halves));
-    return _mm256_fmadd_ps(_mm256_mul_ps(m, scale), sum, acc);
+        sum = _mm256_madd_epi16(min_pairs(packed, s, half), halves);
+    return _mm256_fmadd_ps(_mm256_mul_ps(m, scale), _mm256_cvtepi32_ps(sum), acc);
 }
 
 #endif

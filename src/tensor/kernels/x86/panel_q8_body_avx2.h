@@ -15,7 +15,7 @@ WEFT_INLINE void vector(weft_form form, const q8_codes *codes, const uint8_t *pa
         for (size_t k = 0; k < x->n_cols / 32; k++) {
             const int8_t *q = x->q + 32 * k;
             source s = {.block = packed_block(form, codes, panels, k)};
-            block_sums sums = block_sums_of(form, q, x->d[k], x->sums[k]);
+            block_sums sums = sums_at(form, x, 0, k, part_of(form, q, x->sums[k]));
             int32_t starts[2];
             if (has_starts(form))
                 starts_of(form, q, starts);
@@ -75,7 +75,7 @@ WEFT_INLINE size_t more_a_row(weft_form form) {
 
 /* What a chunk of the rows of x brings beside its bytes. */
 typedef struct prepared {
-    chunk_sums sums;
+    int32_t parts[GROUP * CHUNK]; /* a row: chunk_of() */
     _Alignas(32) int32_t more[GROUP * 8 * CHUNK];
 } prepared;
 
@@ -107,6 +107,13 @@ typedef struct blocks {
     const prepared *x;
 } blocks;
 
+/* What block i of the chunk brings in row t of x. */
+WEFT_INLINE block_sums sums_of(weft_form form, const blocks *b, const weft_q8_rows *x, size_t t,
+                               size_t i) {
+    int32_t part = part_counts(form) ? b->x->parts[t * chunk_of(form) + i] : 0;
+    return sums_at(form, x, t, b->begin + i, part);
+}
+
 /* Row t of x and those behind it at the first block. */
 WEFT_INLINE operand operand_at(weft_form form, const blocks *b, const weft_q8_rows *x, size_t t) {
     return (operand){x->q + t * x->n_cols + 32 * b->begin, b->x->more + t * more_a_row(form),
@@ -129,7 +136,7 @@ WEFT_INLINE void tile_packed(weft_form form, int n, const blocks *b, const weft_
         block_dots(form, true, n, s, &of_x, &dot);
         WEFT_UNROLL for (int h = 0; h < 2; h++) block_scales(form, s.block, h, &d[h], &m[h]);
         WEFT_UNROLL for (size_t c = 0; c < (size_t)n; c++) {
-            block_sums of = sums_at(form, &b->x->sums, t + c, i);
+            block_sums of = sums_of(form, b, x, t + c, i);
             WEFT_UNROLL for (int h = 0; h < 2; h++) acc[c][h] =
                 block_add(form, true, s, (int)c, h, &dot, d[h], m[h], of, acc[c][h]);
         }
@@ -138,13 +145,13 @@ WEFT_INLINE void tile_packed(weft_form form, int n, const blocks *b, const weft_
 }
 
 /* The i-th output's step by a block whose dot products are known. */
-WEFT_INLINE void step_output(weft_form form, int n, const blocks *b, size_t t, size_t block, int i,
-                             const dots *dot, __m256 acc[TILE][2]) {
+WEFT_INLINE void step_output(weft_form form, int n, const blocks *b, const weft_q8_rows *x,
+                             size_t t, size_t block, int i, const dots *dot, __m256 acc[TILE][2]) {
     int c = i / 2, h = i % 2;
     if (c >= n)
         return;
     source s = {.u = b->u + block};
-    block_sums of = sums_at(form, &b->x->sums, t + (size_t)c, block);
+    block_sums of = sums_of(form, b, x, t + (size_t)c, block);
     __m256 d = _mm256_loadu_ps(s.u->d + 8 * h), m = _mm256_loadu_ps(s.u->m + 8 * h);
     acc[c][h] = block_add(form, false, s, c, h, dot, d, m, of, acc[c][h]);
 }
@@ -165,11 +172,11 @@ WEFT_INLINE void tile_unpacked(weft_form form, int n, const blocks *b, const wef
         next_block(form, &of_x);
 #define BESIDE(j)                                                                                  \
     any_dots(form, false, n, s, j, &of_x, sum, &dot);                                              \
-    step_output(form, n, b, t, i - 1, j, &last, acc);
+    step_output(form, n, b, x, t, i - 1, j, &last, acc);
         EIGHT_QUADS(BESIDE)
         last = dot;
     }
-#define AFTER(j) step_output(form, n, b, t, n_blocks - 1, j, &last, acc);
+#define AFTER(j) step_output(form, n, b, x, t, n_blocks - 1, j, &last, acc);
     EIGHT_QUADS(AFTER)
 }
 
@@ -210,7 +217,8 @@ WEFT_INLINE void matrix(weft_form form, const q8_codes *codes, const uint8_t *pa
     prepared rows;
     for (size_t begin = 0; begin < n_blocks || begin == 0; begin += chunk) {
         size_t end = n_blocks - begin < chunk ? n_blocks : begin + chunk;
-        prepare(form, x, begin, end, &rows.sums);
+        if (part_counts(form))
+            prepare_parts(form, x, begin, end, chunk, rows.parts);
         if (has_starts(form) || (by_pairs(form) && !packed))
             prepare_more(form, x, begin, end, rows.more);
         for (size_t p = 0; p < n_panels; p++) {
