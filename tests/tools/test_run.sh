@@ -104,4 +104,32 @@ call 0 run -m "$m" -p "abcd" -c 5 -n -1 --ignore-eos # a full context
 call 0 run -m "$m" -p "a" -c 1 -n -1
 call 1 run -m "$m" -p hi -c 2000000000
 says memory
+
+# An adapter changes the text, one of scale 0 does not.
+mkdir "$work/adapter"
+python3 - "$work/adapter" <<'END' || fail "no adapter is made"
+import json, struct, sys
+name = "base_model.model.model.layers.0.mlp.down_proj.lora_%s.weight"
+head, data = {}, b""
+shapes = {"A": (2, 96), "B": (64, 2)} # of the tiny model: 96 -> 64
+for part, shape in shapes.items():
+    n = shape[0] * shape[1]
+    values = struct.pack("<%df" % n, *((i * 37 % 19 - 9) / 9 for i in range(n)))
+    head[name % part] = {"dtype": "F32", "shape": shape,
+                         "data_offsets": [len(data), len(data) + len(values)]}
+    data += values
+text = json.dumps(head).encode()
+with open(sys.argv[1] + "/adapter_model.safetensors", "wb") as file:
+    file.write(struct.pack("<Q", len(text)) + text + data)
+with open(sys.argv[1] + "/adapter_config.json", "w") as file:
+    json.dump({"peft_type": "LORA", "r": 2, "lora_alpha": 64,
+               "target_modules": ["down_proj"]}, file)
+END
+run a -m "$m" -p "some words" -n 40 --temp 0
+run b -m "$m" -p "some words" -n 40 --temp 0 --lora "$work/adapter"
+cmp -s "$work/a" "$work/b" && fail "--lora changes nothing"
+run b -m "$m" -p "some words" -n 40 --temp 0 --lora "$work/adapter:0"
+same "$work/a" "$work/b" "--lora of scale 0"
+call 1 run -m "$m" -p hi --lora "$work/none"
+says "$work/none"
 finish
