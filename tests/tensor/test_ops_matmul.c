@@ -145,6 +145,27 @@ static void test_reproducible_whatever_threads_batch_and_strides(void **state) {
     close_fixture(one);
 }
 
+/* More rows, columns and elements of k than a block has, each factor as it lies and turned. */
+static void test_more_than_a_block(void **state) {
+    fixture **both = *state;
+    static const int64_t sizes[][3] = {
+        {3, 300, 2100}, {500, 300, 20}, {50, 700, 130}, {1, 600, 700}, {700, 600, 1}}; /* m, k, n */
+    static const weft_dtype types[] = {WEFT_F32, WEFT_BF16, WEFT_F16};
+    for (size_t i = 0; i < 5 * 3 * 4; i++) {
+        fixture *f = both[i % 2];
+        const int64_t *size = sizes[i % 5], m = size[0], k = size[1], n = size[2];
+        weft_dtype dtype = types[i / 5 % 3];
+        bool a_turned = i / 15 % 2, b_turned = i / 30;
+        weft_tensor *a =
+            random_packed(f, dtype, 2, a_turned ? (int64_t[]){k, m} : (int64_t[]){m, k});
+        weft_tensor *b =
+            random_packed(f, dtype, 2, b_turned ? (int64_t[]){n, k} : (int64_t[]){k, n});
+        check_product(f, a_turned ? weft_tensor_transpose(f->s, a, 0, 1) : a,
+                      b_turned ? weft_tensor_transpose(f->s, b, 0, 1) : b);
+        assert_weft_ok(weft_scope_reset(f->s));
+    }
+}
+
 static void test_zero_extents(void **state) {
     fixture **both = *state;
     for (int i = 0; i < 2; i++) {
@@ -191,6 +212,7 @@ int main(void) {
         T(test_broadcast_sum_feeds_matmul),
         T(test_grouped_heads_by_stride_zero),
         T(test_reproducible_whatever_threads_batch_and_strides),
+        T(test_more_than_a_block),
         T(test_zero_extents),
         T(test_refusals),
     };

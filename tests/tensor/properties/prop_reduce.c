@@ -170,11 +170,15 @@ static int64_t any_i(const int64_t *v, size_t n) {
 static int64_t all_i(const int64_t *v, size_t n) {
     return sum_i(v, n) == (int64_t)n;
 }
+/* With more digits than f64: the mean of equal numbers is then that number. */
 static double squares_f(const double *v, size_t n) {
-    double mean = mean_f(v, n), r = 0;
+    long double mean = 0, r = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += (long double)v[i];
+    mean /= (long double)n;
     for (size_t i = 0; i < n; i++)
         r += (v[i] - mean) * (v[i] - mean);
-    return r;
+    return (double)r;
 }
 static double var_f(const double *v, size_t n) {
     return n == 0 ? NAN : squares_f(v, n) / (double)n;
