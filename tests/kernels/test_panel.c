@@ -1,6 +1,7 @@
 /* Panels hold exactly the file's values: every row read back equals the dequantised one, rows that
  * pad the last panel are zeros, and sizes are the file's but for the stated surplus. */
 #include "kernels_test.h"
+#include "tensor/kernels/grids.h"
 #include "tensor/kernels/pack_words.h"
 
 /* The CPU's own instructions give the same bytes. */
@@ -103,11 +104,35 @@ static void test_tables(void **state) {
     }
 }
 
+/* The four codes of columns 4 h … of an entry, two bits each. */
+static uint8_t half_of(uint32_t entry, unsigned h) {
+    uint32_t codes = entry >> (4 * h) & 0x0f0f0f0f;
+    return (uint8_t)(codes | codes >> 6 | codes >> 12 | codes >> 18);
+}
+
+/* IQ1: every index has a number of its own, whose entry is the index's, and the tables for
+ * permutations of bytes give both of its halves. */
+static void test_iq1_numbers(void **state) {
+    (void)state;
+    bool seen[2048] = {false};
+    for (size_t index = 0; index < 2048; index++) {
+        unsigned n = weft_iq1_numbers[index], bin = n & 63;
+        unsigned place = (n >> 6 & 3) * 8 + (n >> 8);
+        assert_true(n < 2048 && !seen[n]);
+        seen[n] = true;
+        assert_int_equal(weft_iq1_entries[n], weft_grid_iq1[index]);
+        assert_int_equal(weft_iq1_first[n], half_of(weft_iq1_entries[n], 0));
+        bool below = place < weft_iq1_second[2][bin] / 8;
+        assert_int_equal(weft_iq1_second[below ? 0 : 1][bin], half_of(weft_iq1_entries[n], 1));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_come_back),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_iq1_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
