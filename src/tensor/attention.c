@@ -111,7 +111,7 @@ static void run_blocks(void *ctx, size_t begin, size_t end, int thread) {
         size_t at = i / parts % j->n_blocks, kv = i % parts * j->kv_an_item;
         if (at >= (size_t)(t->end - t->first))
             continue;
-        plan_ahead(j, t, i + 1 < end ? t->first + (int32_t)at + 1 : t->end, &w);
+        plan_ahead(j, t, t->first + (int32_t)at + 1, &w); /* a thread's next chunk follows this */
         for (size_t n = 0; n < j->kv_an_item; n++)
             one_partial(j, t, at, kv + n, &w);
     }
