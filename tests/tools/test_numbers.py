@@ -72,7 +72,7 @@ with tempfile.TemporaryDirectory() as work:
     check(before["last_logits"].index(max(before["last_logits"])) == before["argmax"][-1], "argmax")
     small, large = logits(ids, "--batch", "4", "--reproducible"), logits(ids, "--reproducible")
     check(small["last_logits"] == large["last_logits"], "batches change bits")
-    run("logits", "-m", model, "--ids", "1 300", code=1)
+    run("logits", "-m", model, "--ids", "1 300", code=2)
     run("logits", "-m", model, "--ids", "1,2,3")
 
     # Perplexity by its definition, from the same logits; the KL of a model with itself is nothing.

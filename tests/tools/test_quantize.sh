@@ -114,7 +114,7 @@ call 2 quantize "$m" "$out" Q9_X
 says "Q9_X"
 call 2 quantize "$m" "$out" Q8_0 --tensor 'attn'
 call 2 quantize "$m" "$out" Q8_0 --tensor 'attn=q9'
-call 1 quantize "$m" "$out" Q8_0 --tensor '(=f16'
+call 2 quantize "$m" "$out" Q8_0 --tensor '(=f16'
 says "pattern"
 call 1 quantize "$work/none.gguf" "$out" Q8_0
 call 1 quantize "$m" "$work/none/q.gguf" Q8_0
