@@ -191,7 +191,7 @@ static inline weft_tensor *random_packed(fixture *f, weft_dtype dtype, int rank,
 static inline weft_tensor *random_view(fixture *f, weft_dtype dtype, int rank,
                                        const int64_t *dims) {
     int axes[WEFT_MAX_RANK], inverse[WEFT_MAX_RANK], kind[WEFT_MAX_RANK];
-    int64_t base[WEFT_MAX_RANK];
+    int64_t base[WEFT_MAX_RANK] = {0};
     for (int d = 0; d < rank; d++)
         axes[d] = d;
     bool shuffle = rng_below(&f->rng, 2) == 0;
