@@ -1,13 +1,13 @@
-/* Products of float32 matrices, after a lanes_*.h header that names its register tile:
- * WEFT_GEMM_ROWS rows of WEFT_GEMM_VECTORS times 16 columns. A lane is an output, each output is
- * one chain of fmaf over k in order, which goes on in y where k comes in parts. After Goto and van
- * de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008. */
+/* Products of float32 matrices, after a lanes_*.h header: b is packed into panels, which go through
+ * register tiles. After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
+ * 2008. */
 #ifndef WEFT_KERNELS_GEMM_BODY_H
 #define WEFT_KERNELS_GEMM_BODY_H
 
 #include <math.h>
 #include <stdbool.h>
 #include "tensor/kernels/ref/elementwise_body.h"
+#include "tensor/kernels/ref/gemm_tile.h"
 
 /* ---- Panels of b: [ceil(n / 16)][k][16] ---- */
 
@@ -51,50 +51,6 @@ static void gemm_pack_body(const float *b, ptrdiff_t ld, bool turned, size_t k, 
 }
 
 /* ---- Blocks ---- */
-
-/* y [rows, 16 * vectors] takes in a [rows, k] times that many panels. */
-WEFT_INLINE void gemm_tile(size_t rows, size_t vectors, const float *a, size_t lda, size_t k,
-                           const float *panels, float *y, size_t ldy, bool fresh) {
-    v16f acc[WEFT_GEMM_ROWS][WEFT_GEMM_VECTORS], b[WEFT_GEMM_VECTORS];
-    WEFT_UNROLL for (size_t r = 0; r < rows; r++) WEFT_UNROLL for (size_t v = 0; v < vectors; v++)
-        acc[r][v] = fresh ? v16f_set1(0) : v16f_load(y + r * ldy + 16 * v);
-    for (size_t i = 0; i < k; i++) {
-        WEFT_UNROLL for (size_t v = 0; v < vectors; v++) b[v] =
-            v16f_load(panels + 16 * (v * k + i));
-        WEFT_UNROLL for (size_t r = 0; r < rows; r++) {
-            v16f x = v16f_set1(a[r * lda + i]);
-            WEFT_UNROLL for (size_t v = 0; v < vectors; v++) acc[r][v] =
-                v16f_fma(x, b[v], acc[r][v]);
-        }
-    }
-    WEFT_UNROLL for (size_t r = 0; r < rows; r++) WEFT_UNROLL for (size_t v = 0; v < vectors; v++)
-        v16f_store(y + r * ldy + 16 * v, acc[r][v]);
-}
-
-/* Asks for a tile of y, the one after that which is multiplied. */
-WEFT_INLINE void gemm_ahead(size_t vectors, const float *y, size_t ldy) {
-    WEFT_UNROLL for (size_t r = 0; r < WEFT_GEMM_ROWS; r++)
-        WEFT_UNROLL for (size_t v = 0; v < vectors; v++)
-            __builtin_prefetch(y + r * ldy + 16 * v, 1);
-}
-
-/* All rows of a times `vectors` panels. */
-WEFT_INLINE void gemm_strip(size_t vectors, const float *a, size_t lda, size_t m, size_t k,
-                            const float *panels, float *y, size_t ldy, bool fresh) {
-    size_t r = 0;
-    for (; r + WEFT_GEMM_ROWS <= m; r += WEFT_GEMM_ROWS) {
-        if (r + 2 * WEFT_GEMM_ROWS <= m)
-            gemm_ahead(vectors, y + (r + WEFT_GEMM_ROWS) * ldy, ldy);
-        gemm_tile(WEFT_GEMM_ROWS, vectors, a + r * lda, lda, k, panels, y + r * ldy, ldy, fresh);
-    }
-    for (; WEFT_GEMM_ROWS > 8 && r + 8 <= m; r += 8)
-        gemm_tile(WEFT_GEMM_ROWS > 8 ? 8 : 1, vectors, a + r * lda, lda, k, panels, y + r * ldy,
-                  ldy, fresh);
-    for (; r + 4 <= m; r += 4)
-        gemm_tile(4, vectors, a + r * lda, lda, k, panels, y + r * ldy, ldy, fresh);
-    for (; r < m; r++)
-        gemm_tile(1, vectors, a + r * lda, lda, k, panels, y + r * ldy, ldy, fresh);
-}
 
 /* The same where y has fewer than 16 columns: by way of whole ones. */
 static void gemm_narrow(const float *a, size_t lda, size_t m, size_t k, const float *panel,

@@ -5,9 +5,11 @@
 
 #include "tensor/kernels/blocks.h"
 #include "tensor/kernels/lanes.h"
+#include "tensor/kernels/ref/gemm_tile.h"
 
-/* Columns that a tile takes before the next rows of x have their turn: 16 KiB of float32. */
-#define WEFT_F32_CHUNK 256
+/* Columns that a tile takes before the next rows of x have their turn: 16 KiB of float32, or 8 of
+ * each of several panels. */
+#define WEFT_F32_CHUNK (WEFT_GEMM_VECTORS > 1 ? 128 : 256)
 
 WEFT_INLINE v16f column_load(weft_dtype dtype, const void *panel, size_t k) {
     if (dtype == WEFT_F16)
@@ -66,28 +68,43 @@ WEFT_INLINE void f32_vector(weft_dtype dtype, const char *panels, size_t bytes, 
         f32_tile(dtype, 1, panels, 0, n_cols, x, 0, y + 16 * p, 0, true);
 }
 
-/* Columns [begin, end) of one panel as float32. */
-WEFT_INLINE void f32_unpack(weft_dtype dtype, const void *panel, size_t begin, size_t end,
-                            float *out) {
-    for (size_t k = begin; k < end; k++)
-        v16f_store(out + 16 * (k - begin), column_load(dtype, panel, k));
+/* Columns [begin, end) of `vectors` panels as float32, one panel after the other. */
+WEFT_INLINE void f32_unpack(weft_dtype dtype, const char *panels, size_t bytes, size_t vectors,
+                            size_t begin, size_t end, float *out) {
+    for (size_t v = 0; v < vectors; v++, panels += bytes)
+        for (size_t k = begin; k < end; k++, out += 16)
+            v16f_store(out, column_load(dtype, panels, k));
 }
 
-/* Many rows of x share a panel's columns as float32. Their chunk of x stays at hand while all
- * panels go by. */
+/* Columns of `vectors` panels, unpacked, for all rows of x. */
+WEFT_INLINE void f32_unpacked(size_t vectors, const float *unpacked, size_t n_cols, const float *x,
+                              size_t n, size_t ldx, float *y, size_t ldy, bool fresh) {
+    if (vectors == WEFT_GEMM_VECTORS)
+        gemm_strip(WEFT_GEMM_VECTORS, x, ldx, n, n_cols, unpacked, y, ldy, fresh);
+    else if (WEFT_GEMM_VECTORS > 2 && vectors == 2)
+        gemm_strip(WEFT_GEMM_VECTORS > 2 ? 2 : 1, x, ldx, n, n_cols, unpacked, y, ldy, fresh);
+    else
+        gemm_strip(1, x, ldx, n, n_cols, unpacked, y, ldy, fresh);
+}
+
+/* Many rows of x share the columns of a few panels as float32. Their chunk of x stays at hand while
+ * all panels go by. */
 WEFT_INLINE void f32_matrix(weft_dtype dtype, const char *panels, size_t bytes, size_t n_panels,
                             const float *x, size_t n, size_t n_cols, size_t ldx, float *y,
                             size_t ldy) {
-    const bool unpacks = dtype != WEFT_F32 && n > 2 * WEFT_TILE_ROWS;
-    float unpacked[16 * WEFT_F32_CHUNK];
+    const bool unpacks = (dtype != WEFT_F32 || WEFT_GEMM_VECTORS > 1) && n > 2 * WEFT_TILE_ROWS;
+    float unpacked[WEFT_GEMM_VECTORS * 16 * WEFT_F32_CHUNK];
     for (size_t k = 0; k < n_cols || k == 0; k += WEFT_F32_CHUNK) {
-        size_t end = n_cols - k < WEFT_F32_CHUNK ? n_cols : k + WEFT_F32_CHUNK;
-        for (size_t p = 0; p < n_panels; p++) {
+        size_t end = n_cols - k < WEFT_F32_CHUNK ? n_cols : k + WEFT_F32_CHUNK, vectors;
+        for (size_t p = 0; p < n_panels; p += vectors) {
             const char *panel = panels + p * bytes;
             float *to = y + 16 * p;
+            vectors = !unpacks                           ? 1
+                      : n_panels - p < WEFT_GEMM_VECTORS ? n_panels - p
+                                                         : WEFT_GEMM_VECTORS;
             if (unpacks) {
-                f32_unpack(dtype, panel, k, end, unpacked);
-                f32_panel(WEFT_F32, unpacked, 0, end - k, x + k, n, ldx, to, ldy, k == 0);
+                f32_unpack(dtype, panel, bytes, vectors, k, end, unpacked);
+                f32_unpacked(vectors, unpacked, end - k, x + k, n, ldx, to, ldy, k == 0);
             } else {
                 f32_panel(dtype, panel, k, end, x, n, ldx, to, ldy, k == 0);
             }
