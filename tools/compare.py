@@ -182,7 +182,7 @@ def speed_lines(name, seen, peers):
         ratios, ours, theirs = [], [], {p.name: [] for p in peers}
         for one in seen["rounds"]:
             speed = one["weft"][at]
-            others = {p.name: one[p.name][at] for p in peers if at in one[p.name]}
+            others = {p.name: one[p.name][at] for p in peers if at in one.get(p.name, {})}
             ours.append(speed)
             for peer, value in others.items():
                 theirs[peer].append(value)
@@ -201,9 +201,11 @@ def other_lines(name, seen, peers):
     ours = [one["weft"] for one in seen["first"]]
     line = f"| {name} | {spread(ours)} "
     if peers:
-        ratios = [one["weft"] / min(one[p.name] for p in peers) for one in seen["first"]]
-        best = min(peers, key=lambda p: middle([one[p.name] for one in seen["first"]]))
-        line += f"| {middle([one[best.name] for one in seen['first']]):.2f} ({best.name}) "
+        names = {p.name for p in peers}  # a round has those that took part in it
+        theirs = {n: [one[n] for one in seen["first"] if n in one] for n in names}
+        ratios = [one["weft"] / min(one[n] for n in names & set(one)) for one in seen["first"]]
+        best = min((n for n in theirs if theirs[n]), key=lambda n: middle(theirs[n]))
+        line += f"| {middle(theirs[best]):.2f} ({best}) "
         line += f"| {spread(ratios)} "
     else:
         line += "| – | – "
