@@ -96,8 +96,6 @@ static void check_layer_norm(prop *p) {
     p->tame = true;
     weft_tensor *x = pick(p, FLOATS, 1, WEFT_MAX_RANK), *parameter[2] = {NULL, NULL};
     nd a = load(p, x), want = each_line(&a, a.rank - 1, layer_of);
-    /* An element near the mean has the roundings of those far from it, times its parameter. */
-    double most = 1, length = (double)a.dims[a.rank - 1];
     for (int i = 0; i < 2; i++) {
         if (one_in(p, 2))
             continue;
@@ -105,13 +103,10 @@ static void check_layer_norm(prop *p) {
         nd w = load(p, parameter[i]);
         for (size_t k = 0; k < want.n; k++)
             want.f[k] = i == 0 ? want.f[k] * w.f[k % w.n] : want.f[k] + w.f[k % w.n];
-        for (size_t k = 0; k < w.n; k++)
-            most = fmax(most, fabs(w.f[k]));
         drop(&w);
     }
     drop(&a);
-    expect(p, weft_layer_norm(p->base.s, x, parameter[0], parameter[1], 1e-3), &want,
-           most * (16 + sqrt(length)));
+    expect(p, weft_layer_norm(p->base.s, x, parameter[0], parameter[1], 1e-3), &want, 16);
 }
 
 /* sum over k of a[i k] b[k j], in f64 or wrapping; a [m, k], b [k, n] by their steps. */
@@ -393,8 +388,7 @@ static void pool(prop *p, int n_axes, bool mean) {
     drop(&a);
     weft_tensor *(*ops[])(weft_scope *, weft_tensor *, size_t, size_t) = {
         weft_max_pool1d, weft_max_pool2d, weft_avg_pool1d, weft_avg_pool2d};
-    expect(p, ops[2 * mean + n_axes - 1](p->base.s, x, (size_t)size, (size_t)step), &want,
-           mean ? 4 : 0);
+    expect(p, ops[2 * mean + n_axes - 1](p->base.s, x, (size_t)size, (size_t)step), &want, mean);
 }
 static void check_max_pool1d(prop *p) {
     pool(p, 1, false);
