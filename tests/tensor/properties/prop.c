@@ -254,7 +254,7 @@ static double rounded(weft_dtype dtype, double v) {
     return dtype == WEFT_F64 ? v : round_to(dtype, (double)(float)v);
 }
 
-void expect(prop *p, weft_tensor *y, nd *want, double units) {
+void expect_terms(prop *p, weft_tensor *y, nd *want, double units, const double *terms) {
     fine(p);
     assert_non_null(y);
     nd got = load(p, y);
@@ -273,7 +273,7 @@ void expect(prop *p, weft_tensor *y, nd *want, double units) {
             same = got.i[i] == want->i[i];
         } else {
             double w = rounded(got.dtype, want->f[i]), g = got.f[i];
-            double room = units * unit_of(got.dtype) * (1 + fabs(w));
+            double room = units * unit_of(got.dtype) * (terms ? terms[i] : 1 + fabs(w));
             same = w != w ? g != g : g == w || (isfinite(w) && fabs(g - w) <= room);
         }
         if (!same)
@@ -284,6 +284,10 @@ void expect(prop *p, weft_tensor *y, nd *want, double units) {
     drop(&got);
     drop(want);
     keep(p, y);
+}
+
+void expect(prop *p, weft_tensor *y, nd *want, double units) {
+    expect_terms(p, y, want, units, NULL);
 }
 
 void expect_error(prop *p, const void *result, weft_status status) {

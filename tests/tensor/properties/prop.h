@@ -77,6 +77,9 @@ int64_t wrapped(weft_dtype dtype, int64_t v);
 /* y has want's type, dims and elements within tolerance * (1 + |want|) (0: equal); frees want;
  * keeps y. Tolerances in units of the type's precision. */
 void expect(prop *p, weft_tensor *y, nd *want, double units);
+/* The same within tolerance * terms[i]: where terms cancel, an element has the roundings of sums
+ * that are greater than itself. NULL: 1 + |want|. */
+void expect_terms(prop *p, weft_tensor *y, nd *want, double units, const double *terms);
 /* The scope has this error; starts afresh. */
 void expect_error(prop *p, const void *result, weft_status status);
 void fine(prop *p); /* the scope has no error */

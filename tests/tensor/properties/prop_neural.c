@@ -46,12 +46,17 @@ static void rms_of(const double *x, size_t n, size_t step, double *y) {
     for (size_t i = 0; i < n; i++)
         y[i * step] = x[i * step] / sqrt(sum / (double)n + 1e-3);
 }
-/* With more digits than f64: elements that are close to each other leave few of the mean's. */
+/* Elements that are close to each other leave few of the mean's digits, which the root of eps makes
+ * 30 times as large: the mean has more digits than f64, and what its own additions lost, up to n
+ * roundings, is found in what it leaves. */
 static void layer_of(const double *x, size_t n, size_t step, double *y) {
-    long double mean = 0, sum = 0;
+    long double mean = 0, left = 0, sum = 0;
     for (size_t i = 0; i < n; i++)
         mean += (long double)x[i * step];
     mean /= (long double)n;
+    for (size_t i = 0; i < n; i++)
+        left += x[i * step] - mean;
+    mean += left / (long double)n;
     for (size_t i = 0; i < n; i++)
         sum += (x[i * step] - mean) * (x[i * step] - mean);
     for (size_t i = 0; i < n; i++)
@@ -356,6 +361,11 @@ static void check_conv1d(prop *p) {
     expect(p, weft_conv1d(p->base.s, x, w, bias, stride, pad, dilation), &want, 8);
 }
 
+/* A mean in f64 of up to 16 elements, a lane each: four additions of the tree and the division,
+ * which each round by half a unit of at most the mean of magnitudes, and the reference's own
+ * rounding. */
+#define UNITS_OF_MEAN 3
+
 static void pool(prop *p, int n_axes, bool mean) {
     p->tame = true;
     weft_tensor *x = pick(p, mean ? FLOATS : ALL, n_axes, 5);
@@ -370,11 +380,14 @@ static void pool(prop *p, int n_axes, bool mean) {
     for (int i = 1; i <= n_axes; i++)
         dims[rank - i] = (dims[rank - i] - size) / step + 1;
     nd a = load(p, x), want = make_nd(a.dtype, rank, dims);
+    int64_t n = n_axes == 2 ? size * size : size;
+    double *terms = mean && a.dtype == WEFT_F64 ? calloc(want.n + 1, sizeof *terms) : NULL;
     for (size_t i = 0; i < want.n; i++) {
         int64_t at[WEFT_MAX_RANK], from[WEFT_MAX_RANK];
-        double most = -INFINITY, sum = 0;
+        double most = -INFINITY;
+        long double sum = 0;
         unravel(&want, i, at);
-        for (int64_t k = 0; k < (n_axes == 2 ? size * size : size); k++) {
+        for (int64_t k = 0; k < n; k++) {
             memcpy(from, at, sizeof from);
             from[rank - 1] = at[rank - 1] * step + k % size;
             if (n_axes == 2)
@@ -382,13 +395,17 @@ static void pool(prop *p, int n_axes, bool mean) {
             double v = value(&a, ravel(&a, from));
             most = fmax(most, v);
             sum += v;
+            if (terms)
+                terms[i] += fabs(v) / (double)n;
         }
-        set(&want, i, mean ? sum / (double)(n_axes == 2 ? size * size : size) : most);
+        set(&want, i, mean ? sum / (long double)n : (long double)most);
     }
     drop(&a);
     weft_tensor *(*ops[])(weft_scope *, weft_tensor *, size_t, size_t) = {
         weft_max_pool1d, weft_max_pool2d, weft_avg_pool1d, weft_avg_pool2d};
-    expect(p, ops[2 * mean + n_axes - 1](p->base.s, x, (size_t)size, (size_t)step), &want, mean);
+    expect_terms(p, ops[2 * mean + n_axes - 1](p->base.s, x, (size_t)size, (size_t)step), &want,
+                 terms ? UNITS_OF_MEAN : mean, terms);
+    free(terms);
 }
 static void check_max_pool1d(prop *p) {
     pool(p, 1, false);
