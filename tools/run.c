@@ -139,7 +139,7 @@ static int generate(const run_options *o, weft_sampler *sampler, weft_generate_o
         run_output_close(&out);
         return tool_fail("run", "out of memory");
     }
-    options->on_token = o->json ? run_output_token : NULL;
+    options->on_token = out.logprobs ? run_output_token : NULL;
     options->n_top = o->logprobs > 0 ? o->logprobs : 0;
     tool_catch_interrupt(true);
     tool_running(session);

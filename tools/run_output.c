@@ -36,7 +36,10 @@ static void put_logprob(FILE *to, float x) {
 }
 
 /* Members without braces. */
-static void put_token(FILE *to, int32_t token, const char *text, size_t n_bytes) {
+static void put_token(const run_output *out, FILE *to, int32_t token) {
+    const char *text;
+    size_t n_bytes;
+    weft_token_bytes(out->tokenizer, token, true, &text, &n_bytes);
     fprintf(to, "\"token\": %d, \"bytes\": ", token);
     tool_put_json_string(to, text, n_bytes);
 }
@@ -45,24 +48,28 @@ void run_output_token(void *ctx, const weft_token_info *info) {
     run_output *out = ctx;
     FILE *to = out->pending;
     rewind(to);
-    put_token(to, info->token, info->text, info->n_bytes);
-    if (out->logprobs) {
+    put_token(out, to, info->token);
+    fputs(", \"logprob\": ", to);
+    put_logprob(to, info->logprob);
+    fputs(", \"top\": [", to);
+    for (size_t i = 0; i < info->n_top; i++) {
+        fputs(i ? ", {" : "{", to);
+        put_token(out, to, info->top[i].token);
         fputs(", \"logprob\": ", to);
-        put_logprob(to, info->logprob);
-        fputs(", \"top\": [", to);
-        for (size_t i = 0; i < info->n_top; i++) {
-            const char *text;
-            size_t n_bytes;
-            weft_token_bytes(out->tokenizer, info->top[i].token, true, &text, &n_bytes);
-            fputs(i ? ", {" : "{", to);
-            put_token(to, info->top[i].token, text, n_bytes);
-            fputs(", \"logprob\": ", to);
-            put_logprob(to, info->top[i].logprob);
-            fputc('}', to);
-        }
-        fputc(']', to);
+        put_logprob(to, info->top[i].logprob);
+        fputc('}', to);
     }
+    fputc(']', to);
     fflush(to);
+}
+
+/* The members of a token that stands in the text. */
+static void pend(run_output *out, int32_t token) {
+    if (out->logprobs) /* run_output_token had them before */
+        return;
+    rewind(out->pending);
+    put_token(out, out->pending, token);
+    fflush(out->pending);
 }
 
 static bool stream_token(run_output *out, int32_t token, const char *text, size_t n_bytes) {
@@ -76,6 +83,8 @@ static bool stream_token(run_output *out, int32_t token, const char *text, size_
 
 bool run_output_text(void *ctx, int32_t token, const char *text, size_t n_bytes) {
     run_output *out = ctx;
+    if (out->json && token >= 0)
+        pend(out, token);
     if (out->json && out->stream)
         return stream_token(out, token, text, n_bytes);
     if (out->json) {

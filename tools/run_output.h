@@ -20,7 +20,7 @@ typedef struct run_output {
 
 /* False without memory. */
 bool run_output_open(run_output *out);
-/* weft_text_fn and weft_token_fn; ctx: the run_output. */
+/* weft_text_fn and, with `logprobs` alone (they take time), weft_token_fn; ctx: the run_output. */
 bool run_output_text(void *ctx, int32_t token, const char *text, size_t n_bytes);
 void run_output_token(void *ctx, const weft_token_info *info);
 /* The last object, or a newline where the text needs one. */

@@ -110,6 +110,16 @@ b = open(sys.argv[2], encoding='utf-8', newline='').read()
 assert a == b" "$work/out" "$work/text" || fail "the text in JSON is another one"
 call 0 run -m "$m" -p "$prompt" -n 20 -s 1 --json --stream
 json "len(o) >= 21 and 'token' in o[0] and o[-1]['generated_tokens'] == 20"
+# Log-probabilities come where they are asked for, and everything else is the same without.
+json "all(set(t) in ({'token', 'bytes', 'text'}, {'text'}) for t in o[:-1])"
+cp "$work/out" "$work/b"
+call 0 run -m "$m" -p "$prompt" -n 20 -s 1 --json --stream --logprobs 0
+json "all(t['top'] == [] and t['logprob'] <= 0 for t in o[:-1] if 'token' in t)"
+python3 -c "
+import json, sys
+a, b = ([json.loads(line) for line in open(name, encoding='utf-8')] for name in sys.argv[1:])
+without = [{k: v for k, v in t.items() if k not in ('logprob', 'top')} for t in a[:-1]]
+assert without == b[:-1]" "$work/out" "$work/b" || fail "--logprobs changes more than it adds"
 call 2 run -m "$m" -p hi --logprobs 2
 call 2 run -m "$m" -p hi --stream
 
