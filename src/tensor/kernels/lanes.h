@@ -1,6 +1,8 @@
 /* What the four lanes_*.h headers implement: a vector of 16 float or int32 lanes, so that the
  * bodies in ref/ are written once and give the same bits in every variant. A file includes one of
  * them, then a body; all is static and inlined, so that no code of one ISA is reached from another.
+ * The *_entries.h in ref/ make the entries of a family: WEFT_KERNEL(weft_kernel_add_f32) is the
+ * name that kernels.list has for the variant.
  *
  * Every operation is lane by lane and correctly rounded, fma is fused. min(a, b) is a < b ? a : b
  * and max(a, b) is a > b ? a : b, so that a NaN in `b` stays. sum adds lane i and i + 8, then i +

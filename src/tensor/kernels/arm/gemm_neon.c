@@ -1,26 +1,3 @@
-/* Advanced SIMD variants of the products of float32 matrices: the shared body over this file's
- * lanes.
- */
+/* Products of float32 matrices, for Advanced SIMD. */
 #include "tensor/kernels/arm/lanes_neon.h"
-#include "tensor/kernels/declare.h"
-#include "tensor/kernels/ref/gemm_body.h"
-
-void weft_kernel_gemm_pack_f32_neon(const float *b, ptrdiff_t ld, bool turned, size_t k, size_t n,
-                                    float *panels) {
-    gemm_pack_body(b, ld, turned, k, n, panels);
-}
-
-void weft_kernel_gemm_f32_neon(const float *a, size_t lda, size_t m, size_t k, const float *panels,
-                               size_t n, float *y, size_t ldy, bool fresh) {
-    gemm_body(a, lda, m, k, panels, n, y, ldy, fresh);
-}
-
-void weft_kernel_gemv_rows_f32_neon(const float *a, ptrdiff_t lda, size_t rows, size_t k,
-                                    const float *x, float *y) {
-    gemv_rows_body(a, lda, rows, k, x, y);
-}
-
-void weft_kernel_gemv_columns_f32_neon(const float *b, ptrdiff_t ldb, size_t k, size_t n,
-                                       const float *x, float *y) {
-    gemv_columns_body(b, ldb, k, n, x, y);
-}
+#include "tensor/kernels/ref/gemm_entries.h"

@@ -5,6 +5,7 @@
 #include <arm_neon.h>
 #include "tensor/kernels/lanes.h"
 
+#define WEFT_KERNEL(name) name##_neon
 #define WEFT_TILE_ROWS 5 /* 20 sums, 4 weights and the activations fit 32 registers */
 #define WEFT_GEMM_ROWS 6
 #define WEFT_GEMM_VECTORS 1

@@ -6,6 +6,7 @@
 #include "base/floats.h"
 #include "tensor/kernels/lanes.h"
 
+#define WEFT_KERNEL(name) name##_scalar
 #define WEFT_TILE_ROWS 4 /* activation rows of one float tile */
 #define WEFT_GEMM_ROWS 4
 #define WEFT_GEMM_VECTORS 1

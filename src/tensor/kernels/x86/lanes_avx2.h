@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #include "tensor/kernels/lanes.h"
 
+#define WEFT_KERNEL(name) name##_avx2
 #define WEFT_TILE_ROWS 6 /* 12 sums, 2 weights and 1 activation fill the 16 registers */
 #define WEFT_GEMM_ROWS 6
 #define WEFT_GEMM_VECTORS 1

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #include "tensor/kernels/lanes.h"
 
+#define WEFT_KERNEL(name) name##_avx512
 #define WEFT_TILE_ROWS 8
 #define WEFT_GEMM_ROWS 8
 #define WEFT_GEMM_VECTORS 3

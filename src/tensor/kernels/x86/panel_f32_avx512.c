@@ -1,10 +1,3 @@
-/* AVX-512 variants of panels times floats: the shared body over this file's lanes. */
+/* Panels times floats, for AVX-512. */
 #include "tensor/kernels/x86/lanes_avx512.h"
-#include "tensor/kernels/declare.h"
-#include "tensor/kernels/ref/panel_f32_body.h"
-
-void weft_kernel_panel_f32_avx512(weft_dtype dtype, const void *panels, size_t n_panels,
-                                  const float *x, size_t n, size_t n_cols, size_t ldx, float *y,
-                                  size_t ldy) {
-    panel_f32_body(dtype, panels, n_panels, x, n, n_cols, ldx, y, ldy);
-}
+#include "tensor/kernels/ref/panel_f32_entries.h"
