@@ -1,7 +1,10 @@
 # What times kernels and measures the machine's limits; one file a variant, as for the kernels.
 list(APPEND WEFT_KERNEL_SOURCES
   kernels/limits.c
+  kernels/time_attention.c
+  kernels/time_elements.c
   kernels/time_kernels.c
+  kernels/time_products.c
   kernels/ref/limits_scalar.c)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   weft_kernel_files(avx2 kernels/x86/limits_avx2.c)
