@@ -21,23 +21,25 @@ static nd each_line(const nd *x, int axis, line_fn fn) {
     return y;
 }
 
-static double lse(const double *x, size_t n, size_t step) {
-    double m = -INFINITY, sum = 0;
+/* With more digits than f64, which the distance to the greatest element keeps. */
+static long double lse(const double *x, size_t n, size_t step) {
+    double m = -INFINITY;
+    long double sum = 0;
     for (size_t i = 0; i < n; i++)
         m = fmax(m, x[i * step]);
     for (size_t i = 0; i < n; i++)
-        sum += exp(x[i * step] - m);
-    return m + log(sum);
+        sum += expl((long double)x[i * step] - m);
+    return m + logl(sum);
 }
 static void softmax_of(const double *x, size_t n, size_t step, double *y) {
-    double all = lse(x, n, step);
+    long double all = lse(x, n, step);
     for (size_t i = 0; i < n; i++)
-        y[i * step] = exp(x[i * step] - all);
+        y[i * step] = (double)expl(x[i * step] - all);
 }
 static void log_softmax_of(const double *x, size_t n, size_t step, double *y) {
-    double all = lse(x, n, step);
+    long double all = lse(x, n, step);
     for (size_t i = 0; i < n; i++)
-        y[i * step] = x[i * step] - all;
+        y[i * step] = (double)(x[i * step] - all);
 }
 static void rms_of(const double *x, size_t n, size_t step, double *y) {
     double sum = 0;
