@@ -1,22 +1,11 @@
 /* Limits of NEON without the later extensions: fused multiply-adds, and products of bytes summed in
  * 16 bits. */
 #include <arm_neon.h>
-#include "tensor/kernels/limits.h"
+#define LIMIT_VECTOR 16
+#include "tensor/kernels/ref/limits_read.h"
 
-#define READ_LINES (WEFT_LIMIT_READ_STEP / 16)
 #define CHAINS 16
 #define BYTE_CHAINS 8
-
-static uint64_t read_memory(const void *memory, size_t size_bytes) {
-    const uint8_t *p = memory, *end = p + size_bytes;
-    uint64x2_t sum[4] = {vdupq_n_u64(0)};
-    sum[1] = sum[2] = sum[3] = sum[0];
-    for (; p < end; p += WEFT_LIMIT_READ_STEP)
-        for (int i = 0; i < READ_LINES; i++)
-            sum[i % 4] = vaddq_u64(sum[i % 4], vreinterpretq_u64_u8(vld1q_u8(p + 16 * i)));
-    uint64x2_t all = vaddq_u64(vaddq_u64(sum[0], sum[1]), vaddq_u64(sum[2], sum[3]));
-    return vgetq_lane_u64(all, 0) + vgetq_lane_u64(all, 1);
-}
 
 static float loop_f32(size_t rounds) {
     float32x4_t factor = vdupq_n_f32(0.5f), x = vdupq_n_f32(1), acc[CHAINS];

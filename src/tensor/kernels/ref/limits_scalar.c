@@ -1,21 +1,11 @@
 /* Limits of baseline C, as the compiler vectorises it for every CPU of the architecture. */
-#include "tensor/kernels/limits.h"
+#define LIMIT_VECTOR 16
+#include "tensor/kernels/ref/limits_read.h"
 
 enum { LANES = 32, BYTES = 256 };
 
 /* What stands in `memory` may be anything from here on. */
 #define ANYTHING(memory) __asm__ volatile("" : : "r"(memory) : "memory")
-
-static uint64_t read_memory(const void *memory, size_t size_bytes) {
-    const uint64_t *p = memory;
-    uint64_t sum[8] = {0}, all = 0;
-    for (size_t i = 0; i < size_bytes / 8; i += 8)
-        for (size_t l = 0; l < 8; l++)
-            sum[l] ^= p[i + l];
-    for (size_t l = 0; l < 8; l++)
-        all ^= sum[l];
-    return all;
-}
 
 static float loop_f32(size_t rounds) {
     float acc[LANES] = {0}, factor[1] = {0.5f};

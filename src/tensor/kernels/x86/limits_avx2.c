@@ -1,23 +1,8 @@
 /* Limits of AVX2: fused multiply-adds, and products of bytes summed in 16 bits, which is as far as
  * a block of 32 allows. */
 #include <immintrin.h>
-#include "tensor/kernels/limits.h"
-
-#define READ_LINES (WEFT_LIMIT_READ_STEP / 32)
-
-static uint64_t read_memory(const void *memory, size_t size_bytes) {
-    const char *p = memory, *end = p + size_bytes;
-    __m256i sum[4] = {_mm256_setzero_si256()};
-    sum[1] = sum[2] = sum[3] = sum[0];
-    for (; p < end; p += WEFT_LIMIT_READ_STEP)
-        for (int i = 0; i < READ_LINES; i++)
-            sum[i % 4] = _mm256_xor_si256(
-                sum[i % 4], _mm256_load_si256((const __m256i *)(const void *)(p + 32 * i)));
-    __m256i all =
-        _mm256_xor_si256(_mm256_xor_si256(sum[0], sum[1]), _mm256_xor_si256(sum[2], sum[3]));
-    return (uint64_t)(_mm256_extract_epi64(all, 0) ^ _mm256_extract_epi64(all, 1) ^
-                      _mm256_extract_epi64(all, 2) ^ _mm256_extract_epi64(all, 3));
-}
+#define LIMIT_VECTOR 32
+#include "tensor/kernels/ref/limits_read.h"
 
 /* Twelve chains hide the latency of four or five cycles on two units. */
 #define CHAINS 12

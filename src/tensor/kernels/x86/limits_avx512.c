@@ -1,26 +1,9 @@
 /* Limits of AVX-512: fused multiply-adds, and products of bytes summed in 16 bits. */
 #include <immintrin.h>
-#include "tensor/kernels/limits.h"
+#define LIMIT_VECTOR 64
+#include "tensor/kernels/ref/limits_read.h"
 
-#define READ_LINES (WEFT_LIMIT_READ_STEP / 64)
 #define CHAINS 12
-
-static uint64_t read_memory(const void *memory, size_t size_bytes) {
-    const char *p = memory, *end = p + size_bytes;
-    __m512i sum[4] = {_mm512_setzero_si512()};
-    sum[1] = sum[2] = sum[3] = sum[0];
-    for (; p < end; p += WEFT_LIMIT_READ_STEP)
-        for (int i = 0; i < READ_LINES; i++)
-            sum[i % 4] =
-                _mm512_add_epi64(sum[i % 4], _mm512_load_si512((const void *)(p + 64 * i)));
-    __m512i all =
-        _mm512_add_epi64(_mm512_add_epi64(sum[0], sum[1]), _mm512_add_epi64(sum[2], sum[3]));
-    uint64_t lanes[8], total = 0;
-    _mm512_storeu_si512(lanes, all);
-    for (int i = 0; i < 8; i++)
-        total += lanes[i];
-    return total;
-}
 
 static float loop_f32(size_t rounds) {
     __m512 factor = _mm512_set1_ps(0.5f), one = _mm512_set1_ps(1), acc[CHAINS];
