@@ -3,13 +3,16 @@
  * the speed of late; after losses guessing rests, ever longer. */
 #include "engine/speculate_gain.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #define WEIGHT 0.1 /* of the newest measurement */
 /* A measurement further than this from what was expected was disturbed, and counts only as far. */
 #define LEAST_OF_EXPECTED 0.7
 #define MOST_OF_EXPECTED 1.5
-#define FORGETTING 0.98
-/* Before anything is known: the cost of a second row and of each one more. */
-#define FIRST_COST 0.3
+#define NEIGHBOUR 0.7 /* a measurement counts so much for a row more or less */
+/* Before anything is known: the cost of more rows than one, and of each of them. */
+#define FIRST_COST 0.1
 #define EACH_COST 0.13
 #define WORTH 1.05    /* less gain is noise */
 #define MOST_LOST 2.0 /* steps of one row, before guessing rests */
@@ -20,54 +23,47 @@
 
 /* ---- The cost of a step ---- */
 
-static void solve(weft_step_cost *c) {
-    double det = c->sum_w * c->sum_xx - c->sum_x * c->sum_x;
-    c->each = (c->sum_w * c->sum_xy - c->sum_x * c->sum_y) / det;
-    c->each = c->each > 0.01 ? c->each : 0.01;
-    c->first = (c->sum_y - c->each * c->sum_x) / c->sum_w;
-    c->first = c->first > 0 ? c->first : 0;
-}
-
-static void add_cost(weft_step_cost *c, double x, double y) {
-    c->sum_w += 1;
-    c->sum_x += x;
-    c->sum_xx += x * x;
-    c->sum_y += y;
-    c->sum_xy += x * y;
-}
-
 static double within(double x, double expected) {
     double least = LEAST_OF_EXPECTED * expected, most = MOST_OF_EXPECTED * expected;
     return x < least ? least : x > most ? most : x;
 }
 
 double weft_gain_cost(const weft_gain *g, int32_t n_rows) {
-    return n_rows > 1 ? 1 + g->cost.first + g->cost.each * (n_rows - 1) : 1;
+    return g->cost.rows[n_rows];
+}
+
+/* More rows never cost less: what was measured of n rows bounds the others. */
+static void keep_order(double *rows, int32_t n) {
+    rows[n] = rows[n] > 1 ? rows[n] : 1;
+    for (int32_t i = n + 1; i <= WEFT_GUESSES_MAX + 1; i++)
+        rows[i] = rows[i] > rows[i - 1] ? rows[i] : rows[i - 1];
+    for (int32_t i = n - 1; i > 0; i--)
+        rows[i] = rows[i] < rows[i + 1] ? rows[i] : rows[i + 1];
 }
 
 void weft_gain_saw_step(weft_gain *g, int32_t n_rows, double seconds) {
     weft_step_cost *c = &g->cost;
     if (n_rows == 1) {
-        c->one = c->one > 0 ? c->one + WEIGHT * (within(seconds, c->one) - c->one) : seconds;
+        /* No step takes less time than it needs: what was known of it was disturbed. */
+        if (c->one <= 0 || seconds < LEAST_OF_EXPECTED * c->one)
+            c->one = seconds;
+        c->one += WEIGHT * (within(seconds, c->one) - c->one);
         return;
     }
     if (c->one <= 0)
         return;
-    double y = within(seconds / c->one, weft_gain_cost(g, n_rows)) - 1;
-    c->sum_w *= FORGETTING;
-    c->sum_x *= FORGETTING;
-    c->sum_xx *= FORGETTING;
-    c->sum_y *= FORGETTING;
-    c->sum_xy *= FORGETTING;
-    add_cost(c, n_rows - 1, y);
-    solve(c);
+    double expected = c->rows[n_rows];
+    double change = WEIGHT * (within(seconds / c->one, expected) - expected);
+    for (int32_t n = 2; n <= WEFT_GUESSES_MAX + 1; n++)
+        c->rows[n] += change * pow(NEIGHBOUR, abs(n - n_rows));
+    keep_order(c->rows, n_rows);
 }
 
 void weft_gain_init(weft_gain *g) {
     *g = (weft_gain){.next_pause = FIRST_PAUSE, .speed = 1, .draft_right = FIRST_DRAFT_RATE};
-    for (int32_t x = 1; x <= WEFT_GUESSES_MAX; x += 7)
-        add_cost(&g->cost, x, FIRST_COST + EACH_COST * x);
-    solve(&g->cost);
+    g->cost.rows[1] = 1;
+    for (int32_t n = 2; n <= WEFT_GUESSES_MAX + 1; n++)
+        g->cost.rows[n] = 1 + FIRST_COST + EACH_COST * (n - 1);
 }
 
 /* ---- Drafts ---- */

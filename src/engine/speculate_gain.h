@@ -8,12 +8,10 @@
 
 #define WEFT_GUESSES_MAX 15 /* steps stay short of 32 rows, from where bits may differ */
 
-/* The cost of a step of n rows, as a multiple of that of one row: 1 + first + each (n - 1), a line
- * through what was measured, so that every measurement counts for all lengths. */
+/* What steps cost. */
 typedef struct weft_step_cost {
-    double one;                                 /* seconds of a step of one row; 0: not known */
-    double sum_w, sum_x, sum_xx, sum_y, sum_xy; /* of x = n - 1 and y = cost - 1 */
-    double first, each;
+    double one;                        /* seconds of a step of one row; 0: not known */
+    double rows[WEFT_GUESSES_MAX + 2]; /* [n] of n rows, in steps of one row; from n = 1 */
 } weft_step_cost;
 
 typedef struct weft_gain {

@@ -5,17 +5,20 @@
 #include <string.h>
 
 #define LONGEST_MATCH 24
-#define SHORTEST_MATCH 2
 #define FORGETTING 0.95
 #define BELIEF 5.0 /* the first chances count as so many tokens */
 
-/* 2, 3, 4 and 5, 6 to 9, 10 to 17, more tokens. */
+/* 1, 2, 3, 4 and 5, 6 to 9, 10 to 17, more tokens. */
 static int class_of(int32_t length) {
-    return length < 3 ? 0 : length < 4 ? 1 : length < 6 ? 2 : length < 10 ? 3 : length < 18 ? 4 : 5;
+    static const int32_t first[WEFT_LOOKUP_LENGTHS] = {1, 2, 3, 4, 6, 10, 18};
+    int c = WEFT_LOOKUP_LENGTHS - 1;
+    while (length < first[c])
+        c--;
+    return c;
 }
 
 void weft_lookup_init(weft_lookup *l) {
-    static const double chances[WEFT_LOOKUP_LENGTHS] = {0.35, 0.45, 0.6, 0.75, 0.85, 0.92};
+    static const double chances[WEFT_LOOKUP_LENGTHS] = {0.15, 0.35, 0.45, 0.6, 0.75, 0.85, 0.92};
     memset(l, 0, sizeof *l);
     for (int i = 0; i < WEFT_LOOKUP_LENGTHS; i++)
         for (int contested = 0; contested < 2; contested++) {
@@ -36,7 +39,7 @@ void weft_lookup_find(weft_lookup *l, const int32_t *text, int32_t n) {
     l->text = text;
     l->n = n;
     l->from = l->at = 0;
-    l->length = SHORTEST_MATCH - 1;
+    l->length = 0;
     l->contested = false;
     for (int32_t i = n - 2; i >= 0; i--) {
         if (text[i] != text[n - 1])

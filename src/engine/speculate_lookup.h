@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_LOOKUP_LENGTHS 6 /* classes of lengths of a match */
+#define WEFT_LOOKUP_LENGTHS 7 /* classes of lengths of a match */
 
 typedef struct weft_lookup {
     /* By the length of the match, and whether a match as long goes on otherwise. */
