@@ -26,6 +26,20 @@ static void test_reading_touches_every_word(void **state) {
     free(memory);
 }
 
+/* Of ten runs, so that what else the machine does hardly counts. */
+static double least_seconds(weft_limit_loop *loop, size_t rounds) {
+    double least = 1e9;
+    volatile float kept;
+    for (int run = 0; run < 10; run++) {
+        double begin = seconds_now();
+        kept = loop(rounds);
+        double took = seconds_now() - begin;
+        least = took < least ? took : least;
+    }
+    (void)kept;
+    return least;
+}
+
 /* A loop that a compiler took apart would end at once: ten times the rounds take several times as
  * long. */
 static void test_loops_take_time_by_their_rounds(void **state) {
@@ -40,13 +54,8 @@ static void test_loops_take_time_by_their_rounds(void **state) {
         for (size_t l = 0; l < N_ITEMS(loops); l++) {
             if (!loops[l])
                 continue;
-            volatile float kept;
-            double few, many;
             assert_true(ops[l] > 0);
-            BEST_SECONDS(few, 0.002, kept = loops[l](ROUNDS));
-            BEST_SECONDS(many, 0.01, kept = loops[l](10 * ROUNDS));
-            (void)kept;
-            assert_true(many > 3 * few);
+            assert_true(least_seconds(loops[l], 10 * ROUNDS) > 3 * least_seconds(loops[l], ROUNDS));
         }
     }
 }
