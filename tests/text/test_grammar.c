@@ -266,6 +266,49 @@ static void test_schemas_by_other_keywords(void **state) {
     expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA, "{\"type\": \"integer\", \"multipleOf\": 7}",
                  TEXTS("0", "7", "-14", "700000007", "343"), TEXTS("1", "-0", "07", "8", "7.0"));
     expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"number\", \"multipleOf\": 0.25}",
+                 TEXTS("0", "7", "-0.25", "1234.75", "0.5", "0.50", "-3"),
+                 TEXTS("0.3", "-0", "07.5", "0.125", "1.7", "1.", ".5", "1e3"));
+    expect_texts(
+        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+        "{\"type\": \"number\", \"multipleOf\": 0.01, \"minimum\": 0, \"exclusiveMaximum\": 20}",
+        TEXTS("0", "0.01", "0.07", "0.29", "19.99", "4.35"),
+        TEXTS("20", "-0.01", "20.00", "0.001", "19.999"));
+    expect_texts(
+        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+        "{\"allOf\": [{\"multipleOf\": 0.4}, {\"multipleOf\": 0.5}], \"type\": \"number\"}",
+        TEXTS("0", "2", "4", "-10"), TEXTS("1", "0.4", "2.5", "3"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"integer\", \"multipleOf\": 1.5, \"minimum\": 1}",
+                 TEXTS("3", "6", "99"), TEXTS("1", "1.5", "0", "4"));
+    /* Exactly one of them, whatever the spelling. */
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"number\", \"oneOf\": [{\"multipleOf\": 5}, {\"multipleOf\": 3}]}",
+                 TEXTS("5", "3", "-9", "20"), TEXTS("15", "0", "-0", "4", "15.0", "2.5", "30"));
+    expect_texts(
+        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+        "{\"type\": \"number\", \"minimum\": 0, \"maximum\": 2, \"not\": {\"multipleOf\": 0.5}}",
+        TEXTS("0.25", "1.2", "0.05", "1.51"), TEXTS("0", "0.5", "1.50", "1.000", "2", "2.0"));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"multipleOf\": 0.1, \"enum\": [0.3, 0.7, 0.25, 2, 1e3]}",
+                 TEXTS("0.3", "0.7", "2"), TEXTS("0.25"));
+    expect_texts(
+        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+        "{\"type\": \"string\", \"oneOf\": [{\"format\": \"ipv4\"}, {\"format\": \"email\"}]}",
+        TEXTS("\"127.0.0.1\"", "\"a@b.c\""), TEXTS("\"127.0.0\"", "\"a\"", "\"\""));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"type\": \"string\", \"not\": {\"format\": \"date\"}, \"maxLength\": 12}",
+                 TEXTS("\"\"", "\"2024-1-1\"", "\"today\""),
+                 TEXTS("\"2024-01-01\"", "\"2024-02-30\"", "\"\\u0032024-01-01\""));
+    /* A name that nobody knows is an annotation: nothing fails it. */
+    expect_texts(
+        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+        "{\"type\": [\"string\", \"null\"], \"not\": {\"type\": \"string\", \"format\": \"my\"}}",
+        TEXTS("null"), TEXTS("\"\"", "\"a\""));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
+                 "{\"format\": \"date\", \"enum\": [\"2024-01-01\", \"now\", 7]}",
+                 TEXTS("\"2024-01-01\"", "7"), TEXTS("\"now\""));
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
                  "{\"type\": \"string\", \"not\": {\"enum\": [\"ab\", \"a\\n\"]}}",
                  TEXTS("\"\"", "\"a\"", "\"abc\"", "\"a\\t\"", "\"é\""),
                  TEXTS("\"ab\"", "\"a\\n\"", "\"\\u0061b\""));

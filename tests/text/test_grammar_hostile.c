@@ -32,14 +32,18 @@ static void test_schemas_are_refused_by_name(void **state) {
     const struct {
         const char *source, *says;
     } cases[] = {
-        {"{\"type\": \"string\", \"not\": {\"format\": \"date\"}}", "'format' inside of 'not'"},
-        {"{\"if\": {\"multipleOf\": 3}, \"then\": {\"minimum\": 2}}", "'multipleOf' inside"},
+        {"{\"type\": \"string\", \"not\": {\"format\": \"iri\"}}", "'iri'"},
+        {"{\"if\": {\"multipleOf\": 3000}, \"then\": {\"minimum\": 2}}", "'multipleOf' above"},
+        {"{\"enum\": [\"a-b@[::1]\"], \"format\": \"email\"}",
+         "'a-b@[::1]' is of the format 'email'"},
         {"{\"$defs\": {\"a\": {\"not\": {\"items\": {\"$ref\": \"#/$defs/b\"}}}, \"b\": "
          "{\"items\": {\"$ref\": \"#/$defs/b\"}}}, \"$ref\": \"#/$defs/a\"}",
          "refers to itself"},
         {"{\"type\": \"array\", \"uniqueItems\": true}", "'uniqueItems'"},
-        {"{\"oneOf\": [{\"format\": \"date\"}, {\"format\": \"time\"}]}", "'format' inside"},
-        {"{\"type\": \"number\", \"multipleOf\": 0.01}", "'multipleOf'"},
+        {"{\"allOf\": [{\"format\": \"date\"}, {\"format\": \"time\"}]}", "two formats"},
+        {"{\"type\": \"number\", \"multipleOf\": 0.12345}", "'multipleOf'"},
+        {"{\"type\": \"number\", \"multipleOf\": 1e-12}", "'multipleOf'"},
+        {"{\"type\": \"number\", \"multipleOf\": -0.5}", "'multipleOf'"},
         {"{\"type\": \"integer\", \"multipleOf\": 0}", "'multipleOf'"},
         {"{\"type\": \"array\", \"contains\": {}, \"minContains\": 99}", "'minContains'"},
         {"{\"type\": \"object\", \"propertyNames\": {\"anyOf\": [{\"maxLength\": 2}, "

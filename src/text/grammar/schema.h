@@ -32,10 +32,12 @@ enum {
 };
 
 /* Keywords of schemas that are made here (schema_logic.c); no user's schema has them. */
-#define WEFT_FRACTION "\1fraction"   /* a type: numbers that are not whole */
-#define WEFT_NOT_VALUES "\1values"   /* strings: none of these */
-#define WEFT_NOT_PATTERN "\1pattern" /* strings: not matched */
-#define WEFT_ABSENT "\1absent"       /* objects: none of these members */
+#define WEFT_FRACTION "\1fraction"     /* a type: numbers that are not whole */
+#define WEFT_NOT_VALUES "\1values"     /* strings: none of these */
+#define WEFT_NOT_PATTERN "\1pattern"   /* strings: not matched */
+#define WEFT_NOT_FORMAT "\1format"     /* strings: not of this format */
+#define WEFT_NOT_MULTIPLE "\1multiple" /* numbers: no multiple of this */
+#define WEFT_ABSENT "\1absent"         /* objects: none of these members */
 
 /* A schema that says by other keywords what one says of `source`. */
 typedef struct weft_schema_made {
@@ -118,6 +120,27 @@ weft_frag weft_schema_array(weft_schema *s, const weft_conj *c);
 weft_frag weft_schema_string(weft_schema *s, const weft_conj *c);
 /* `types`: of WEFT_TYPE_NUMBER and WEFT_TYPE_INTEGER. */
 weft_frag weft_schema_number(weft_schema *s, const weft_conj *c, int types);
+
+/* A decimal number: units / 10^decimals. */
+typedef struct weft_step {
+    int64_t units;
+    int decimals;
+} weft_step;
+/* The shortest decimal number that `x` is the double of; false: it has too many digits. */
+bool weft_step_from(double x, weft_step *out);
+/* The value of a multipleOf; false: it is none, and the status is set. */
+bool weft_schema_step_of(weft_schema *s, const weft_json *v, weft_step *out);
+/* The least common multiple of all multipleOf, and of 1 with `whole`; units 0: there is none. */
+weft_step weft_schema_step(weft_schema *s, const weft_conj *c, bool whole);
+bool weft_step_divides(weft_step step, weft_step x);
+/* Multiples of up to 15 digits; `all`: with every number of zeros behind them, without exponents,
+ * so that what is left is no multiple. */
+weft_frag weft_schema_multiples(weft_nfa *n, weft_step step, bool all);
+
+/* Whether a format is more than an annotation. */
+bool weft_schema_knows_format(weft_schema *s, const weft_json *format);
+/* Whether a text is of a format, by its name; what only some validators take is refused. */
+bool weft_schema_is_of_format(weft_schema *s, const char *format, const char *text, size_t n);
 /* Any string, with its quotes. */
 weft_frag weft_schema_free_string(weft_schema *s);
 /* A key that is none of `names`, fits `conj` (of propertyNames; NULL: any), and of the patterns

@@ -52,8 +52,19 @@ bool weft_schema_matches(weft_schema *s, const char *pattern, size_t n_pattern, 
     return status == WEFT_OK;
 }
 
+static bool is_multiple(weft_schema *s, double x, const weft_json *of) {
+    weft_step step, units;
+    if (!weft_schema_step_of(s, of, &step))
+        return false;
+    if (weft_step_from(x, &units))
+        return weft_step_divides(step, units);
+    if (step.decimals > 0)
+        weft_schema_refuse(s, "'multipleOf' beside the number %g in 'enum' or 'const'", x);
+    return fmod(x, (double)step.units) == 0;
+}
+
 static bool fits_number(weft_schema *s, const weft_json *schema, const weft_json *v) {
-    double x = weft_json_number(v), step;
+    double x = weft_json_number(v);
     const weft_json *bound;
     if ((bound = weft_json_get(schema, "minimum")) && x < weft_json_number(bound))
         return false;
@@ -63,12 +74,9 @@ static bool fits_number(weft_schema *s, const weft_json *schema, const weft_json
         return false;
     if ((bound = weft_json_get(schema, "exclusiveMaximum")) && x >= weft_json_number(bound))
         return false;
-    if (!(bound = weft_json_get(schema, "multipleOf")))
-        return true;
-    step = weft_json_number(bound);
-    if (!(step > 0))
-        weft_schema_refuse(s, "'multipleOf' that is not above 0");
-    return step > 0 && fmod(x, step) == 0;
+    if ((bound = weft_json_get(schema, WEFT_NOT_MULTIPLE)) && is_multiple(s, x, bound))
+        return false;
+    return !(bound = weft_json_get(schema, "multipleOf")) || is_multiple(s, x, bound);
 }
 
 /* At least `name` (`most`: at most) of something. */
@@ -88,6 +96,11 @@ static bool fits_string(weft_schema *s, const weft_json *schema, const weft_json
     for (size_t i = 0; list && i < weft_json_length(list); i++)
         if (weft_json_equal(weft_json_item(list, i), v, 0))
             return false;
+    const char *format = weft_json_string(weft_json_get(schema, "format"), NULL);
+    const char *other = weft_json_string(weft_json_get(schema, WEFT_NOT_FORMAT), NULL);
+    if ((format && !weft_schema_is_of_format(s, format, text, n)) ||
+        (other && weft_schema_is_of_format(s, other, text, n)))
+        return false;
     if ((pattern = weft_json_string(weft_json_get(schema, "pattern"), &k)) &&
         !weft_schema_matches(s, pattern, k, text, n))
         return false;

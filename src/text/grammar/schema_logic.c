@@ -219,8 +219,6 @@ static weft_json *other_items(weft_schema *s, weft_json *all, const weft_json *s
 /* Keywords whose opposite cannot be said. */
 static void check_negation(weft_schema *s, const weft_json *schema) {
     static const char *const names[] = {"oneOf",
-                                        "format",
-                                        "multipleOf",
                                         "additionalProperties",
                                         "uniqueItems",
                                         "prefixItems",
@@ -272,6 +270,10 @@ static weft_json *negate(weft_schema *s, const weft_json *schema, int depth) {
         all = other_values(all, v, true);
     if ((v = weft_json_get(schema, "pattern")))
         all = weft_json_append(all, typed("string", WEFT_NOT_PATTERN, weft_json_share(v)));
+    if ((v = weft_json_get(schema, "format")) && weft_schema_knows_format(s, v))
+        all = weft_json_append(all, typed("string", WEFT_NOT_FORMAT, weft_json_share(v)));
+    if ((v = weft_json_get(schema, "multipleOf")))
+        all = weft_json_append(all, typed("number", WEFT_NOT_MULTIPLE, weft_json_share(v)));
     all = beyond_bounds(all, schema);
     all = other_members(s, all, schema, depth);
     all = other_items(s, all, schema, depth);

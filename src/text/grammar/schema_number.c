@@ -176,6 +176,12 @@ static weft_frag between(weft_nfa *n, const bound *low, const bound *high) {
     return weft_frag_or(n, all, with_whole(n, most, most, room, NULL, top));
 }
 
+/* What bounds say of a number. */
+typedef struct range {
+    bool has_low, has_high, low_strict, high_strict;
+    double low, high;
+} range;
+
 /* The tightest of the bounds of all schemas. */
 static bool find_bound(weft_schema *s, const weft_conj *c, bool upper, double *out, bool *strict) {
     static const char *const names[2][2] = {{"minimum", "exclusiveMinimum"},
@@ -201,13 +207,20 @@ static bool find_bound(weft_schema *s, const weft_conj *c, bool upper, double *o
     return any;
 }
 
+static range find_range(weft_schema *s, const weft_conj *c) {
+    range r = {0};
+    r.has_low = find_bound(s, c, false, &r.low, &r.low_strict);
+    r.has_high = find_bound(s, c, true, &r.high, &r.high_strict);
+    return r;
+}
+
 /* ---- Numbers ---- */
 
 static weft_frag minus(weft_nfa *n, weft_frag f) {
     return weft_frag_then(n, weft_frag_literal(n, "-", 1), f);
 }
 
-static weft_frag free_number(weft_nfa *n, bool whole) {
+static weft_frag free_number(weft_nfa *n, bool whole, bool exponent) {
     weft_frag f = weft_frag_then(n, digit(n, 1, 9), digits(n, 0, MAX_DIGITS - 1));
     f = weft_frag_or(n, digit(n, 0, 0), f);
     f = weft_frag_then(n, weft_frag_optional(n, weft_frag_literal(n, "-", 1)), f);
@@ -215,23 +228,24 @@ static weft_frag free_number(weft_nfa *n, bool whole) {
         return f;
     weft_frag point = weft_frag_then(n, weft_frag_literal(n, ".", 1), digits(n, 1, FREE_DECIMALS));
     f = weft_frag_then(n, f, weft_frag_optional(n, point));
+    if (!exponent)
+        return f;
     weft_frag e = weft_frag_or(n, weft_frag_literal(n, "e", 1), weft_frag_literal(n, "E", 1));
     weft_frag sign = weft_frag_or(n, weft_frag_literal(n, "-", 1), weft_frag_literal(n, "+", 1));
     e = weft_frag_then(n, e, weft_frag_optional(n, sign));
     return weft_frag_then(n, f, weft_frag_optional(n, weft_frag_then(n, e, digits(n, 1, 2))));
 }
 
-static weft_frag whole_between(weft_schema *s, bool has_low, double low, bool has_high,
-                               double high) {
+static weft_frag whole_between(weft_schema *s, const range *r) {
     weft_nfa *n = s->n;
-    double most = (double)LARGEST_EXACT;
-    if ((has_low && fabs(low) > most) || (has_high && fabs(high) > most)) {
+    double most = (double)LARGEST_EXACT, low = r->low, high = r->high;
+    if ((r->has_low && fabs(low) > most) || (r->has_high && fabs(high) > most)) {
         weft_schema_refuse(s, "a bound of a whole number beyond 2^53 - 1");
         return weft_frag_never(n);
     }
     /* Without a bound 15 digits, or 2^53 - 1 beyond a bound that is large itself. */
-    int64_t from = has_low ? (int64_t)low : high < (double)-LARGEST ? -LARGEST_EXACT : -LARGEST;
-    int64_t to = has_high ? (int64_t)high : low > (double)LARGEST ? LARGEST_EXACT : LARGEST;
+    int64_t from = r->has_low ? (int64_t)low : high < (double)-LARGEST ? -LARGEST_EXACT : -LARGEST;
+    int64_t to = r->has_high ? (int64_t)high : low > (double)LARGEST ? LARGEST_EXACT : LARGEST;
     weft_frag all = {0, 0};
     bool any = false;
     if (to >= 0 && from <= to)
@@ -241,54 +255,30 @@ static weft_frag whole_between(weft_schema *s, bool has_low, double low, bool ha
     return any ? all : weft_frag_never(n);
 }
 
-static weft_frag real_between(weft_schema *s, const bound *low, bool low_negative,
-                              const bound *high, bool high_negative) {
+static weft_frag real_between(weft_schema *s, const range *r) {
     static const bound zero = {.there = true}, above_zero = {.there = true, .strict = true};
     static const bound none = {0};
     weft_nfa *n = s->n;
+    bound low = r->has_low ? digits_of(s, r->low, r->low_strict) : none;
+    bound high = r->has_high ? digits_of(s, r->high, r->high_strict) : none;
+    if (n->status)
+        return weft_frag_never(n);
+    bool low_negative = r->low < 0, high_negative = r->high < 0, any = false;
     weft_frag all = {0, 0};
-    bool any = false;
-    if (!high->there || !high_negative)
-        add(n, &all, &any, between(n, low->there && !low_negative ? low : &zero, high));
-    if (!low->there || low_negative) {
-        const bound *least = high->there && high_negative ? high : &above_zero;
-        add(n, &all, &any, minus(n, between(n, least, low->there ? low : &none)));
+    if (!high.there || !high_negative)
+        add(n, &all, &any, between(n, low.there && !low_negative ? &low : &zero, &high));
+    if (!low.there || low_negative) {
+        const bound *least = high.there && high_negative ? &high : &above_zero;
+        add(n, &all, &any, minus(n, between(n, least, low.there ? &low : &none)));
     }
     return any ? all : weft_frag_never(n);
 }
 
 /* ---- Multiples ---- */
 
-#define MAX_STEP 1000    /* a state for each rest and digit */
-#define MAX_WIDE_STEP 10 /* the same, and between bounds that are far apart */
-#define MAX_LISTED 2000  /* multiples that are listed one by one */
-
-/* The least common multiple of all multipleOf; 0: none. */
-static int64_t find_step(weft_schema *s, const weft_conj *c) {
-    int64_t step = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        const weft_json *v = weft_json_get(c->items[i], "multipleOf");
-        double x = weft_json_number(v);
-        if (!v)
-            continue;
-        if (!(x > 0) || x != floor(x) || x > 1e9) {
-            weft_schema_refuse(s, "'multipleOf' that is no whole number from 1 to 1e9");
-            return 0;
-        }
-        int64_t a = step ? step : (int64_t)x, b = (int64_t)x;
-        while (b) {
-            int64_t rest = a % b;
-            a = b;
-            b = rest;
-        }
-        step = step ? step / a * (int64_t)x : (int64_t)x;
-        if (step > INT64_C(1000000000)) {
-            weft_schema_refuse(s, "several 'multipleOf' whose least common multiple is above 1e9");
-            return 0;
-        }
-    }
-    return step;
-}
+#define MAX_STEP 1000     /* a state for each rest and digit */
+#define MAX_WIDE_STEP 100 /* the same, and between bounds that are far apart */
+#define MAX_LISTED 2000   /* multiples that are listed one by one */
 
 /* Few multiples of `step`, one by one. */
 static weft_frag listed_multiples(weft_schema *s, int64_t first, int64_t last, int64_t step) {
@@ -301,99 +291,100 @@ static weft_frag listed_multiples(weft_schema *s, int64_t first, int64_t last, i
     return all;
 }
 
-/* Digits that make `rest` a multiple of `step` when they are appended to it: up to `most`, in a
- * table of states by how many more may come and by the rest so far. */
-static weft_frag free_multiples(weft_schema *s, int64_t step) {
-    weft_nfa *n = s->n;
-    weft_frag end = weft_frag_empty(n), zero = digit(n, 0, 0);
-    size_t first = n->n_states, count = (size_t)step;
-    for (int left = 0; left < MAX_DIGITS; left++)
-        for (int64_t rest = 0; rest < step && !n->status; rest++)
-            weft_nfa_add(n, (weft_nfa_state){.kind = WEFT_NFA_NEXT});
-    uint32_t start = 0;
-    for (int left = 0; left < MAX_DIGITS; left++) {
-        bool leading = left == MAX_DIGITS - 1; /* no number begins with 0 but 0 */
-        for (int64_t rest = 0; rest < (leading ? 1 : step) && !n->status; rest++) {
-            uint32_t chain = rest == 0 && !leading ? end.start : 0;
-            for (int d = leading; left > 0 && d < 10 && !n->status; d++) {
-                size_t to = first + count * (size_t)(left - 1) + (size_t)((rest * 10 + d) % step);
-                weft_frag f = digit(n, d, d);
-                if (!n->status)
-                    n->states[f.end].a = (uint32_t)to;
-                chain =
-                    chain
-                        ? weft_nfa_add(
-                              n, (weft_nfa_state){.kind = WEFT_NFA_SPLIT, .a = f.start, .b = chain})
-                        : f.start;
-            }
-            size_t at = first + count * (size_t)left + (size_t)rest;
-            if (!n->status)
-                n->states[at].a = chain;
-            start = (uint32_t)at;
-        }
-    }
-    weft_frag some = {start, end.end};
-    some = weft_frag_then(n, weft_frag_optional(n, weft_frag_literal(n, "-", 1)), some);
-    return weft_frag_or(n, zero, some);
-}
-
-/* Multiples and whole numbers between bounds at once. */
-static weft_frag many_multiples(weft_schema *s, int64_t step, double low, double high) {
-    weft_frag_term terms[2] = {{.first = (uint32_t)s->n->n_states}};
-    terms[0].f = free_multiples(s, step);
-    terms[1].first = (uint32_t)s->n->n_states;
-    terms[1].f = whole_between(s, true, low, true, high);
+/* What stands behind `first`, and the multiples of `step` among it (`without`: all others). */
+static weft_frag among(weft_schema *s, uint32_t first, weft_frag f, weft_step step, bool without) {
+    weft_frag_term terms[2] = {{f, first, false}, {.first = (uint32_t)s->n->n_states}};
+    terms[1].f = weft_schema_multiples(s->n, step, without);
+    terms[1].without = without;
     return weft_frag_all(s->n, terms, 2);
 }
 
-static weft_frag multiples(weft_schema *s, int64_t step, bool has_low, double low, bool has_high,
-                           double high) {
-    if (!has_low && !has_high && step <= MAX_STEP)
-        return free_multiples(s, step);
-    bool is_wide = has_low && has_high && (high - low) / (double)step > MAX_LISTED;
-    if (is_wide && step <= MAX_WIDE_STEP)
-        return many_multiples(s, step, low, high);
+/* Whole multiples of a whole step. */
+static weft_frag whole_multiples(weft_schema *s, weft_step step, const range *r) {
+    double low = r->low, high = r->high, size = (double)step.units;
+    if (!r->has_low && !r->has_high && step.units <= MAX_STEP)
+        return weft_schema_multiples(s->n, step, false);
+    bool is_wide = r->has_low && r->has_high && (high - low) / size > MAX_LISTED;
+    if (is_wide && step.units <= MAX_WIDE_STEP) {
+        uint32_t first = (uint32_t)s->n->n_states;
+        return among(s, first, whole_between(s, r), step, false);
+    }
     /* With one bound only, the nearest ones to it. */
-    double reach = (double)step * (MAX_LISTED - 1);
-    if (!has_low)
-        low = has_high ? high - reach : -reach / 2;
-    if (!has_high)
+    double reach = size * (MAX_LISTED - 1);
+    if (!r->has_low)
+        low = r->has_high ? high - reach : -reach / 2;
+    if (!r->has_high)
         high = low + reach;
     double most = (double)LARGEST_EXACT;
-    if (fabs(low) > most || fabs(high) > most || (high - low) / (double)step > MAX_LISTED) {
+    if (fabs(low) > most || fabs(high) > most || (high - low) / size > MAX_LISTED) {
         weft_schema_refuse(s,
                            "'multipleOf' %lld between bounds that are further apart than %d of it",
-                           (long long)step, MAX_LISTED);
+                           (long long)step.units, MAX_LISTED);
         return weft_frag_never(s->n);
     }
-    int64_t first = (int64_t)ceil(low / (double)step) * step;
-    return listed_multiples(s, first, (int64_t)high, step);
+    int64_t first = (int64_t)ceil(low / size) * step.units;
+    return listed_multiples(s, first, (int64_t)high, step.units);
+}
+
+/* Multiples of a step that is not whole. */
+static weft_frag decimal_multiples(weft_schema *s, weft_step step, const range *r) {
+    if (step.units > MAX_STEP) {
+        weft_schema_refuse(s, "'multipleOf' of more than three digits behind leading zeros");
+        return weft_frag_never(s->n);
+    }
+    if (!r->has_low && !r->has_high)
+        return weft_schema_multiples(s->n, step, false);
+    uint32_t first = (uint32_t)s->n->n_states;
+    return among(s, first, real_between(s, r), step, false);
+}
+
+/* ---- All of them ---- */
+
+/* Whole bounds that allow the same whole numbers. */
+static range whole_bounds(range r) {
+    r.low = r.low_strict ? floor(r.low) + 1 : ceil(r.low);
+    r.high = r.high_strict ? ceil(r.high) - 1 : floor(r.high);
+    return r;
+}
+
+/* Numbers without an exponent, where multiples of something are left out. */
+static weft_frag but_multiples(weft_schema *s, const weft_conj *c, uint32_t first, weft_frag f) {
+    for (size_t i = 0; i < c->n && !s->n->status; i++) {
+        const weft_json *v = weft_json_get(c->items[i], WEFT_NOT_MULTIPLE);
+        weft_step step;
+        if (!v || !weft_schema_step_of(s, v, &step))
+            continue;
+        if (step.units > MAX_STEP)
+            weft_schema_refuse(s, "'multipleOf' above %d inside of 'not', 'if' or 'oneOf'",
+                               MAX_STEP);
+        uint32_t next = (uint32_t)s->n->n_states;
+        f = among(s, first, f, step, true);
+        first = next;
+    }
+    return f;
 }
 
 static weft_frag number_of(weft_schema *s, const weft_conj *c, bool whole) {
-    double low = 0, high = 0;
-    int64_t step = find_step(s, c);
-    bool low_strict = false, high_strict = false;
-    bool has_low = find_bound(s, c, false, &low, &low_strict);
-    bool has_high = find_bound(s, c, true, &high, &high_strict);
-    if (!has_low && !has_high && step <= 1)
-        return free_number(s->n, whole || step == 1);
-    if (has_low && has_high && (low > high || (low == high && (low_strict || high_strict))))
+    bool has_not = weft_conj_get(c, WEFT_NOT_MULTIPLE) != NULL;
+    uint32_t first = (uint32_t)s->n->n_states;
+    weft_step step = weft_schema_step(s, c, whole);
+    range r = find_range(s, c);
+    if (r.has_low && r.has_high &&
+        (r.low > r.high || (r.low == r.high && (r.low_strict || r.high_strict))))
         return weft_frag_never(s->n);
-    if (whole || step) {
-        if (has_low)
-            low = low_strict ? floor(low) + 1 : ceil(low);
-        if (has_high)
-            high = high_strict ? ceil(high) - 1 : floor(high);
-        return step > 1 ? multiples(s, step, has_low, low, has_high, high)
-                        : whole_between(s, has_low, low, has_high, high);
+    bool free = !r.has_low && !r.has_high, ones = step.units == 1 && step.decimals == 0;
+    weft_frag f;
+    if (step.decimals > 0)
+        f = decimal_multiples(s, step, &r);
+    else if (free && (step.units == 0 || ones))
+        f = free_number(s->n, ones, !has_not);
+    else if (step.units == 0)
+        f = real_between(s, &r);
+    else {
+        r = whole_bounds(r);
+        f = ones ? whole_between(s, &r) : whole_multiples(s, step, &r);
     }
-    bound none = {0};
-    bound lower = has_low ? digits_of(s, low, low_strict) : none;
-    bound upper = has_high ? digits_of(s, high, high_strict) : none;
-    if (s->n->status)
-        return weft_frag_never(s->n);
-    return real_between(s, &lower, low < 0, &upper, high < 0);
+    return has_not ? but_multiples(s, c, first, f) : f;
 }
 
 /* Numbers that are not whole: those whose last digit is behind the point and no 0. */

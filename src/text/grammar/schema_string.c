@@ -2,6 +2,7 @@
 #include "text/grammar/languages.h"
 #include "text/grammar/schema.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_LENGTH 1000000 /* a larger maximum is taken as this */
@@ -18,21 +19,26 @@
 #define LABEL "[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?"
 #define BYTE "(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
 #define HEX "[0-9a-f]"
-static const struct {
-    const char *name, *pattern;
-} formats[] = {
-    {"date", DATE},
-    {"time", TIME "(\\.\\d{1,6})?" ZONE},
-    {"date-time", DATE "T" TIME "(\\.\\d{1,6})?" ZONE},
-    {"duration", "P(\\d{1,4}D(T\\d{1,2}H(\\d{1,2}M)?)?|T\\d{1,4}[HMS]|\\d{1,4}[WMY])"},
-    {"uuid", HEX "{8}-" HEX "{4}-" HEX "{4}-" HEX "{4}-" HEX "{12}"},
-    {"email", "[A-Za-z0-9_+-]{1,30}(\\.[A-Za-z0-9_+-]{1,30}){0,3}@" LABEL "(\\." LABEL "){1,3}"},
-    {"hostname", LABEL "(\\." LABEL "){0,3}"},
-    {"ipv4", BYTE "(\\." BYTE "){3}"},
-    {"ipv6", HEX "{1,4}(:" HEX "{1,4}){7}|(" HEX "{1,4}:){1,6}:" HEX "{1,4}|::1"},
-    {"uri", "https?://" LABEL "(\\." LABEL "){0,3}(/[A-Za-z0-9._~-]{0,40}){0,6}"},
-    {"uri-reference", "(https?://" LABEL "(\\." LABEL "){0,3})?(/[A-Za-z0-9._~-]{0,40}){1,6}"},
-    {"json-pointer", "(/[A-Za-z0-9_.-]{0,40}){0,8}"},
+/* `around` is what any reading of the definition stays within (in printable ASCII): what it does
+ * not match is of another format for every validator. */
+typedef struct format {
+    const char *name, *pattern, *around;
+} format;
+static const format formats[] = {
+    {"date", DATE, "\\d{4}-\\d\\d-\\d\\d"},
+    {"time", TIME "(\\.\\d{1,6})?" ZONE, "\\d\\d:.*"},
+    {"date-time", DATE "T" TIME "(\\.\\d{1,6})?" ZONE, "\\d{4}-\\d\\d-\\d\\d.+"},
+    {"duration", "P(\\d{1,4}D(T\\d{1,2}H(\\d{1,2}M)?)?|T\\d{1,4}[HMS]|\\d{1,4}[WMY])", "[+-]?P.+"},
+    {"uuid", HEX "{8}-" HEX "{4}-" HEX "{4}-" HEX "{4}-" HEX "{12}", ".*[0-9A-Fa-f-]{30,}.*"},
+    {"email", "[A-Za-z0-9_+-]{1,30}(\\.[A-Za-z0-9_+-]{1,30}){0,3}@" LABEL "(\\." LABEL "){1,3}",
+     ".*@.*"},
+    {"hostname", LABEL "(\\." LABEL "){0,3}", "[A-Za-z0-9._-]+"},
+    {"ipv4", BYTE "(\\." BYTE "){3}", "[0-9.]+"},
+    {"ipv6", HEX "{1,4}(:" HEX "{1,4}){7}|(" HEX "{1,4}:){1,6}:" HEX "{1,4}|::1", ".*:.*:.*"},
+    {"uri", "https?://" LABEL "(\\." LABEL "){0,3}(/[A-Za-z0-9._~-]{0,40}){0,6}", "[A-Za-z].*:.*"},
+    {"uri-reference", "(https?://" LABEL "(\\." LABEL "){0,3})?(/[A-Za-z0-9._~-]{0,40}){1,6}",
+     "[^ <>]*"},
+    {"json-pointer", "(/[A-Za-z0-9_.-]{0,40}){0,8}", "(/.*)?"},
 };
 
 /* Formats of the specification that are not there. Other names are annotations. */
@@ -40,22 +46,47 @@ static const char *const unknown[] = {"idn-email",     "idn-hostname", "iri",
                                       "iri-reference", "uri-template", "relative-json-pointer",
                                       "regex"};
 
-static const char *find_format(weft_schema *s, const weft_conj *c) {
-    const char *pattern = NULL;
-    for (size_t i = 0; i < c->n; i++) {
-        const char *name = weft_json_string(weft_json_get(c->items[i], "format"), NULL);
-        for (size_t k = 0; name && k < sizeof unknown / sizeof unknown[0]; k++)
-            if (strcmp(name, unknown[k]) == 0)
-                weft_schema_refuse(s, "the format '%s' is not supported", name);
-        for (size_t k = 0; name && k < sizeof formats / sizeof formats[0]; k++) {
-            if (strcmp(name, formats[k].name) != 0)
-                continue;
-            if (pattern && pattern != formats[k].pattern)
-                weft_schema_refuse(s, "two formats for one string");
-            pattern = formats[k].pattern;
-        }
+/* A format by its name; NULL: an annotation. */
+static const format *format_named(weft_schema *s, const char *name) {
+    for (size_t k = 0; name && k < sizeof unknown / sizeof unknown[0]; k++)
+        if (strcmp(name, unknown[k]) == 0)
+            weft_schema_refuse(s, "the format '%s' is not supported", name);
+    for (size_t k = 0; name && k < sizeof formats / sizeof formats[0]; k++)
+        if (strcmp(name, formats[k].name) == 0)
+            return &formats[k];
+    return NULL;
+}
+
+bool weft_schema_knows_format(weft_schema *s, const weft_json *name) {
+    return format_named(s, weft_json_string(name, NULL)) != NULL;
+}
+
+bool weft_schema_is_of_format(weft_schema *s, const char *name, const char *text, size_t n) {
+    const format *f = format_named(s, name);
+    if (!f)
+        return true;
+    char whole[512];
+    for (int i = 0; i < 2; i++) {
+        int length = snprintf(whole, sizeof whole, "^(%s)$", i ? f->around : f->pattern);
+        bool is = weft_schema_matches(s, whole, (size_t)length, text, n);
+        if (is != i) /* within the one, or outside of the other */
+            return is;
     }
-    return pattern;
+    weft_schema_refuse(s, "whether the listed value '%.*s' is of the format '%s'", (int)n, text,
+                       name);
+    return false;
+}
+
+static const char *find_format(weft_schema *s, const weft_conj *c) {
+    const format *found = NULL;
+    for (size_t i = 0; i < c->n; i++) {
+        const format *f =
+            format_named(s, weft_json_string(weft_json_get(c->items[i], "format"), NULL));
+        if (f && found && f != found)
+            weft_schema_refuse(s, "two formats for one string");
+        found = f ? f : found;
+    }
+    return found ? found->pattern : NULL;
 }
 
 /* One character of a string, in any of JSON's spellings but surrogate pairs. */
@@ -136,6 +167,16 @@ static void add_pattern(weft_schema *s, terms *t, const weft_json *v, bool searc
     t->ascii |= without;
 }
 
+/* A format, or (`without`) what is certainly of another. */
+static void add_format(weft_schema *s, terms *t, const char *pattern, bool without) {
+    uint32_t first = here(s);
+    s->n->json = without; /* the spelling of what is left out */
+    weft_frag f = weft_regex_parse(s->n, pattern, strlen(pattern), false);
+    s->n->json = false;
+    add_term(s, t, first, quoted(s, f), without);
+    t->ascii |= without;
+}
+
 static void add_values(weft_schema *s, terms *t, const weft_json *list, bool without) {
     uint32_t first = here(s);
     weft_frag all = weft_frag_never(s->n);
@@ -153,19 +194,20 @@ static void gather(weft_schema *s, terms *t, const weft_conj *c) {
         const weft_json *v = weft_json_get(c->items[i], "pattern");
         const weft_json *not_pattern = weft_json_get(c->items[i], WEFT_NOT_PATTERN);
         const weft_json *not_values = weft_json_get(c->items[i], WEFT_NOT_VALUES);
+        const format *not_format =
+            format_named(s, weft_json_string(weft_json_get(c->items[i], WEFT_NOT_FORMAT), NULL));
         if (v)
             add_pattern(s, t, v, true, false);
         if (not_pattern)
             add_pattern(s, t, not_pattern, true, true);
         if (not_values && weft_json_length(not_values) > 0)
             add_values(s, t, not_values, true);
+        if (not_format)
+            add_format(s, t, not_format->around, true);
     }
-    const char *format = find_format(s, c);
-    if (format) {
-        uint32_t first = here(s);
-        weft_frag f = weft_regex_parse(s->n, format, strlen(format), false);
-        add_term(s, t, first, quoted(s, f), false);
-    }
+    const char *pattern = find_format(s, c);
+    if (pattern)
+        add_format(s, t, pattern, false);
 }
 
 /* Strings of min … max characters that fulfil all terms. */
