@@ -1,12 +1,13 @@
 /* CPU features as kernel variants. */
 #include "base/cpu.h"
 
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Which register states the operating system saves (XCR0). */
 #define STATES_AVX 0x6u
@@ -112,12 +113,17 @@ static const struct {
     const char *name;
     weft_isa base;
 } variants[WEFT_ISA_COUNT] = {
-    [WEFT_ISA_SCALAR] = {"scalar", WEFT_ISA_SCALAR}, [WEFT_ISA_AVX2] = {"avx2", WEFT_ISA_SCALAR},
-    [WEFT_ISA_AVXVNNI] = {"avxvnni", WEFT_ISA_AVX2}, [WEFT_ISA_AVX512] = {"avx512", WEFT_ISA_AVX2},
-    [WEFT_ISA_VNNI] = {"vnni", WEFT_ISA_AVX512},     [WEFT_ISA_VBMI] = {"vbmi", WEFT_ISA_VNNI},
+    [WEFT_ISA_SCALAR] = {"scalar", WEFT_ISA_SCALAR},
+    [WEFT_ISA_AVX2] = {"avx2", WEFT_ISA_SCALAR},
+    [WEFT_ISA_AVXVNNI] = {"avxvnni", WEFT_ISA_AVX2},
+    [WEFT_ISA_AVX512] = {"avx512", WEFT_ISA_AVX2},
+    [WEFT_ISA_VNNI] = {"vnni", WEFT_ISA_AVX512},
+    [WEFT_ISA_VBMI] = {"vbmi", WEFT_ISA_VNNI},
     [WEFT_ISA_BF16] = {"bf16", WEFT_ISA_VBMI},
-    [WEFT_ISA_AMX] = {"amx", WEFT_ISA_BF16},         [WEFT_ISA_NEON] = {"neon", WEFT_ISA_SCALAR},
-    [WEFT_ISA_DOTPROD] = {"dotprod", WEFT_ISA_NEON}, [WEFT_ISA_I8MM] = {"i8mm", WEFT_ISA_DOTPROD},
+    [WEFT_ISA_AMX] = {"amx", WEFT_ISA_BF16},
+    [WEFT_ISA_NEON] = {"neon", WEFT_ISA_SCALAR},
+    [WEFT_ISA_DOTPROD] = {"dotprod", WEFT_ISA_NEON},
+    [WEFT_ISA_I8MM] = {"i8mm", WEFT_ISA_DOTPROD},
 };
 
 static bool known(weft_isa isa) {
@@ -149,6 +155,20 @@ bool weft_isa_includes(weft_isa isa, weft_isa part) {
     while (isa != part && isa != WEFT_ISA_SCALAR)
         isa = weft_isa_base(isa);
     return isa == part;
+}
+
+size_t weft_cpu_level2_bytes(void) {
+    static atomic_size_t known; /* asking costs microseconds in a virtual machine */
+    size_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
+    if (bytes == 0) {
+        long said = 0;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+        said = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+        bytes = said > 0 ? (size_t)said : (size_t)512 << 10;
+        atomic_store_explicit(&known, bytes, memory_order_relaxed);
+    }
+    return bytes;
 }
 
 const char *weft_isa_name(weft_isa isa) {

@@ -3,6 +3,7 @@
 #define WEFT_BASE_CPU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Variants in ascending order within an architecture. Each builds on another one (weft_isa_base):
  * it runs the other's kernels but for those that it replaces. */
@@ -30,6 +31,8 @@ bool weft_cpu_has(weft_isa isa);
 weft_isa weft_isa_base(weft_isa isa);
 /* Whether `isa` is `part` or builds on it. */
 bool weft_isa_includes(weft_isa isa, weft_isa part);
+/* Of one core, as the system says; half a MiB where it says nothing. */
+size_t weft_cpu_level2_bytes(void);
 const char *weft_isa_name(weft_isa isa); /* "avx2" */
 /* "avx2" → WEFT_ISA_AVX2; false for an unknown name. */
 bool weft_isa_parse(const char *name, weft_isa *out);

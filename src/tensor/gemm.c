@@ -1,19 +1,21 @@
-/* Products of float matrices, cut to blocks that fit the caches: a part of k at a time, b is
- * packed into panels, and blocks of rows of a go over them. Threads share the packing and then the
- * blocks, or whole products where there are many. The kernels' chains of fmaf do not depend on any
- * of it. After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008. */
+/* Products of float matrices, cut to blocks that fit the caches: a part of k and of the columns at
+ * a time, b is packed into panels that lie in a level-2 cache, and the rows of a go over them,
+ * which reads and writes y once for each part of k. Threads take parts of y, or whole products
+ * where there are many. The kernels' chains of fmaf do not depend on any of it. After Goto and van
+ * de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008. */
 #include "tensor/gemm.h"
 #include "base/alloc.h"
+#include "base/cpu.h"
 #include "tensor/convert.h"
 #include "tensor/kernels/panel.h"
 
 #define PANEL WEFT_PANEL_ROWS
-#define DEPTH 256                 /* of k at a time: two panels of it fit a level-1 cache */
-#define ROWS 240                  /* of a at a time: a quarter of a MiB, for a level-2 cache */
-#define COLUMNS 2048              /* of b at a time: 2 MiB of panels, which all threads share */
-#define LEAST_ROWS 48             /* a share below it would read the panels too often */
-#define LEAST_COLUMNS 128         /* and below it the rows of a */
-#define A_NEAR 512                /* between rows of a, which share pages and need no copy */
+#define DEPTH 512                 /* of k at a time, at most */
+#define ROWS 48                   /* of a at a time where it is copied */
+#define LEAST_ROWS 96             /* a share below it would pack b too often */
+#define LEAST_COLUMNS 128         /* and below it read the rows of a too often */
+#define B_NEAR 256                /* between rows of b, which need no panels */
+#define B_ROWS 8                  /* of a, below which panels do not pay */
 #define A_STEP (DEPTH + PANEL)    /* of a block's rows: not a power of two */
 #define PACK_COLUMNS (4 * PANEL)  /* that are packed at a time */
 #define VECTOR_ROWS 64            /* of a product with a vector, an item */
@@ -72,145 +74,162 @@ static void copy_block(const weft_kernels *k, const matrix *x, size_t row, size_
 typedef struct room {
     float a[ROWS * A_STEP];
     float b[DEPTH * PACK_COLUMNS];
-    uint16_t raw[ROWS * DEPTH];
+    uint16_t raw[DEPTH * PACK_COLUMNS];
 } room;
 
-/* The part of a product that is multiplied at a time: k and columns from k0 and n0 on. */
-typedef struct part {
+/* A product and how it is cut. Items: (columns, rows), rows fastest. */
+typedef struct product {
     const weft_kernels *kernels;
     const weft_product *p;
     matrix a, b;
-    float *y, *panels;
-    bool a_lies; /* its rows are read in place */
+    float *y;
+    bool a_lies, b_lies;             /* is read in place */
+    size_t depth, width;             /* of a block of b */
+    size_t rows, columns, row_parts; /* of an item */
+    room *rooms;                     /* one a thread */
+    float *panels;                   /* panel_floats a thread */
+    size_t panel_floats;
+} product;
+
+/* A block of b: k from k0 on, columns from n0 on. */
+typedef struct block {
     size_t k0, depth, n0, columns;
-    size_t rows, row_blocks; /* of an item, and how many of them */
-    size_t width;            /* columns of an item */
-    room *rooms;             /* one a thread */
-} part;
+} block;
 
-/* Items: PACK_COLUMNS columns of b. */
-static void pack_columns(void *ctx, size_t begin, size_t end, int thread) {
-    const part *t = ctx;
-    room *own = &t->rooms[thread];
-    for (size_t i = begin; i < end; i++) {
-        size_t first = i * PACK_COLUMNS, left = t->columns - first;
-        size_t n = left < PACK_COLUMNS ? left : PACK_COLUMNS;
-        bool by_columns = t->b.row == 1 && t->b.col != 1;
-        bool lies = t->b.dtype == WEFT_F32 && (t->b.row == 1 || t->b.col == 1);
-        int64_t step = by_columns ? t->b.col : t->b.row;
-        const void *from = element(&t->b, t->k0, t->n0 + first);
-        if (!lies && by_columns) {
-            matrix columns = turned(&t->b);
-            copy_block(t->kernels, &columns, t->n0 + first, n, t->k0, t->depth, own->b, DEPTH,
-                       own->raw);
-        } else if (!lies) {
-            copy_block(t->kernels, &t->b, t->k0, t->depth, t->n0 + first, n, own->b, PACK_COLUMNS,
-                       own->raw);
-        }
-        if (!lies) {
-            from = own->b;
-            step = by_columns ? DEPTH : PACK_COLUMNS;
-        }
-        t->kernels->gemm_pack(from, (ptrdiff_t)step, by_columns, t->depth, n,
-                              t->panels + first * t->depth);
+/* Columns `first` to first + n of the block, at most PACK_COLUMNS. */
+static void pack_columns(const product *t, const block *at, size_t first, size_t n, room *own,
+                         float *panels) {
+    bool by_columns = t->b.row == 1 && t->b.col != 1;
+    bool lies = t->b.dtype == WEFT_F32 && (t->b.row == 1 || t->b.col == 1);
+    int64_t step = by_columns ? t->b.col : t->b.row;
+    size_t column = at->n0 + first;
+    const void *from = element(&t->b, at->k0, column);
+    if (!lies && by_columns) {
+        matrix columns = turned(&t->b);
+        copy_block(t->kernels, &columns, column, n, at->k0, at->depth, own->b, DEPTH, own->raw);
+    } else if (!lies) {
+        copy_block(t->kernels, &t->b, at->k0, at->depth, column, n, own->b, PACK_COLUMNS, own->raw);
     }
+    if (!lies) {
+        from = own->b;
+        step = by_columns ? DEPTH : PACK_COLUMNS;
+    }
+    t->kernels->gemm_pack(from, (ptrdiff_t)step, by_columns, at->depth, n,
+                          panels + first * at->depth);
 }
 
-/* Items: (columns, rows), rows fastest. */
-static void multiply_blocks(void *ctx, size_t begin, size_t end, int thread) {
-    const part *t = ctx;
-    room *own = &t->rooms[thread];
-    for (size_t i = begin; i < end; i++) {
-        size_t row = i % t->row_blocks * t->rows, first = i / t->row_blocks * t->width;
-        size_t m = (size_t)t->p->m - row, n = t->columns - first;
-        m = m < t->rows ? m : t->rows;
-        n = n < t->width ? n : t->width;
+/* Rows [row, end) of a times a block of b. */
+static void multiply_block(const product *t, const block *at, size_t row, size_t end, room *own,
+                           float *panels) {
+    const float *b = panels;
+    size_t b_row = PANEL, b_vector = PANEL * at->depth, n = (size_t)t->p->n;
+    if (t->b_lies) {
+        b = (const float *)(const void *)element(&t->b, at->k0, at->n0);
+        b_row = (size_t)t->b.row;
+        b_vector = PANEL;
+    }
+    for (size_t c = 0; c < at->columns && !t->b_lies; c += PACK_COLUMNS)
+        pack_columns(t, at, c, at->columns - c < PACK_COLUMNS ? at->columns - c : PACK_COLUMNS, own,
+                     panels);
+    for (size_t m; row < end; row += m) {
         const float *a = own->a;
-        size_t step = A_STEP;
+        size_t a_row = A_STEP;
+        m = t->a_lies || end - row < ROWS ? end - row : ROWS;
         if (t->a_lies) {
-            a = (const float *)(const void *)element(&t->a, row, t->k0);
-            step = (size_t)t->a.row;
+            a = (const float *)(const void *)element(&t->a, row, at->k0);
+            a_row = (size_t)t->a.row;
         } else {
-            copy_block(t->kernels, &t->a, row, m, t->k0, t->depth, own->a, A_STEP, own->raw);
+            copy_block(t->kernels, &t->a, row, m, at->k0, at->depth, own->a, A_STEP, own->raw);
         }
-        t->kernels->gemm(a, step, m, t->depth, t->panels + first * t->depth, n,
-                         t->y + row * (size_t)t->p->n + t->n0 + first, (size_t)t->p->n, t->k0 == 0);
+        t->kernels->gemm(a, a_row, m, at->depth, b, b_row, b_vector, at->columns,
+                         t->y + row * n + at->n0, n, at->k0 == 0);
     }
 }
 
-/* Rows and columns of an item, such that each thread finds a few. */
-static void share_out(part *t, size_t threads) {
-    size_t m = (size_t)t->p->m, wanted = threads > 1 ? 4 * threads : 1;
-    t->rows = weft_ceil_div(weft_ceil_div(m, wanted), LEAST_ROWS) * LEAST_ROWS;
-    t->rows = t->rows < ROWS ? t->rows : ROWS;
-    t->row_blocks = weft_ceil_div(m, t->rows);
-    size_t strips = weft_ceil_div(wanted, t->row_blocks);
-    t->width = weft_ceil_div(weft_ceil_div(t->columns, strips), LEAST_COLUMNS) * LEAST_COLUMNS;
+static void multiply_items(void *ctx, size_t begin, size_t end, int thread) {
+    const product *t = ctx;
+    size_t m = (size_t)t->p->m, n = (size_t)t->p->n, k = (size_t)t->p->k;
+    float *panels = t->panels + (size_t)thread * t->panel_floats;
+    for (size_t i = begin; i < end; i++) {
+        size_t row = i % t->row_parts * t->rows, first = i / t->row_parts * t->columns;
+        size_t last_row = m - row < t->rows ? m : row + t->rows;
+        size_t last = n - first < t->columns ? n : first + t->columns;
+        for (block at = {.n0 = first}; at.n0 < last; at.n0 += t->width) {
+            at.columns = last - at.n0 < t->width ? last - at.n0 : t->width;
+            for (at.k0 = 0; at.k0 < k; at.k0 += t->depth) {
+                at.depth = k - at.k0 < t->depth ? k - at.k0 : t->depth;
+                multiply_block(t, &at, row, last_row, &t->rooms[thread], panels);
+            }
+        }
+    }
 }
 
-static void run(weft_scope *s, size_t n, size_t work, weft_team_fn fn, part *t, int alone) {
-    if (alone < 0)
-        weft_op_loop(s, n, work, fn, t);
-    else
-        fn(t, 0, n, alone);
-}
-
-/* `alone`: the thread that does it all, or -1. */
-static void multiply(weft_scope *s, part *t, size_t batch, int alone) {
+/* The places of the factors of product `batch`, and whether they are read there. */
+static void place(product *t, size_t batch) {
     const weft_product *p = t->p;
-    size_t n = (size_t)p->n, k = (size_t)p->k, m = (size_t)p->m;
-    size_t threads = alone < 0 ? (size_t)weft_team_n_threads(weft_scope_team(s)) : 1;
     t->a = matrix_of(p, &p->a, batch);
     t->b = matrix_of(p, &p->b, batch);
-    t->a_lies = p->dtype == WEFT_F32 && t->a.col == 1 && t->a.row >= 0 && t->a.row <= A_NEAR;
-    t->y = p->y + batch * m * n;
-    for (t->n0 = 0; t->n0 < n; t->n0 += COLUMNS) {
-        t->columns = n - t->n0 < COLUMNS ? n - t->n0 : COLUMNS;
-        share_out(t, threads);
-        for (t->k0 = 0; t->k0 < k; t->k0 += DEPTH) {
-            t->depth = k - t->k0 < DEPTH ? k - t->k0 : DEPTH;
-            run(s, weft_ceil_div(t->columns, PACK_COLUMNS), t->depth * PACK_COLUMNS, pack_columns,
-                t, alone);
-            run(s, t->row_blocks * weft_ceil_div(t->columns, t->width),
-                t->rows * t->depth * (t->columns < t->width ? t->columns : t->width) / 16,
-                multiply_blocks, t, alone);
-        }
+    t->y = p->y + batch * (size_t)p->m * (size_t)p->n;
+    t->a_lies = p->dtype == WEFT_F32 && t->a.col == 1 && t->a.row >= 0;
+    t->b_lies = p->dtype == WEFT_F32 && t->b.col == 1 && t->b.row >= 0 && p->n % PANEL == 0 &&
+                (t->b.row <= B_NEAR || p->m < B_ROWS);
+}
+
+/* Equal parts of at most `most`, in multiples of `unit`. */
+static size_t even_share(size_t n, size_t most, size_t unit) {
+    size_t parts = weft_ceil_div(n, most);
+    return weft_ceil_div(weft_ceil_div(n, parts), unit) * unit;
+}
+
+/* Blocks of b that take two thirds of a level-2 cache, and items of which each of `threads` finds
+ * two. */
+static void cut(product *t, size_t threads) {
+    size_t m = (size_t)t->p->m, n = (size_t)t->p->n, k = (size_t)t->p->k;
+    size_t cache = weft_cpu_level2_bytes() / 3 * 2 / sizeof(float), parts;
+    t->depth = even_share(k, DEPTH, 1);
+    t->width = cache / t->depth / PANEL * PANEL;
+    t->width = even_share(n, t->width < PANEL ? PANEL : t->width, PANEL);
+    t->columns = n;
+    t->rows = m;
+    if (threads > 1) {
+        parts = weft_ceil_div(weft_ceil_div(n, t->width), threads) * threads;
+        t->columns = even_share(n, weft_ceil_div(n, parts), PANEL);
+        t->columns = t->columns < LEAST_COLUMNS ? LEAST_COLUMNS : t->columns;
+        parts = weft_ceil_div(2 * threads, weft_ceil_div(n, t->columns));
+        t->rows = even_share(m, weft_ceil_div(m, parts), LEAST_ROWS);
+        t->width = t->width < t->columns ? t->width : t->columns;
     }
+    t->row_parts = weft_ceil_div(m, t->rows);
+    t->panel_floats = t->width * t->depth;
 }
 
 /* ---- Many products ---- */
 
-typedef struct batch_job {
-    weft_scope *s;
-    part t;
-    size_t panel_floats; /* of a thread */
-} batch_job;
-
 static void multiply_batch(void *ctx, size_t begin, size_t end, int thread) {
-    const batch_job *j = ctx;
-    part own = j->t;
-    own.panels += (size_t)thread * j->panel_floats;
-    for (size_t i = begin; i < end; i++)
-        multiply(j->s, &own, i, thread);
+    product own = *(const product *)ctx;
+    for (size_t i = begin; i < end; i++) {
+        place(&own, i);
+        multiply_items(&own, 0, 1, thread);
+    }
 }
 
 static bool products(weft_scope *s, const char *op, const weft_product *p, size_t n_products) {
     size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
-    size_t n = (size_t)p->n < COLUMNS ? (size_t)p->n : COLUMNS;
-    size_t depth = (size_t)p->k < DEPTH ? (size_t)p->k : DEPTH;
     size_t work = weft_size_of(weft_size_of((size_t)p->m, (size_t)p->n), (size_t)p->k);
     bool apart = n_products >= 2 * threads || (work > 0 && work < LITTLE);
-    batch_job j = {.s = s, .t = {.kernels = weft_scope_kernels(s), .p = p}};
-    j.panel_floats = weft_ceil_div(n, PANEL) * PANEL * depth;
-    size_t panels = weft_size_of(apart ? threads : 1, j.panel_floats * sizeof(float));
-    j.t.panels = weft_scope_scratch(s, op, panels);
-    j.t.rooms = weft_scope_scratch(s, op, weft_size_of(threads, sizeof(room)));
-    if (j.t.panels == NULL || j.t.rooms == NULL)
+    product t = {.kernels = weft_scope_kernels(s), .p = p};
+    cut(&t, apart ? 1 : threads);
+    t.panels = weft_scope_scratch(s, op, weft_size_of(threads, t.panel_floats * sizeof(float)));
+    t.rooms = weft_scope_scratch(s, op, weft_size_of(threads, sizeof(room)));
+    if (t.panels == NULL || t.rooms == NULL)
         return false;
     if (apart)
-        weft_op_loop(s, n_products, work / 16 + 64, multiply_batch, &j);
-    for (size_t i = 0; i < n_products && !apart; i++)
-        multiply(s, &j.t, i, -1);
+        weft_op_loop(s, n_products, work / 16 + 64, multiply_batch, &t);
+    for (size_t i = 0; i < n_products && !apart; i++) {
+        place(&t, i);
+        weft_op_loop(s, t.row_parts * weft_ceil_div((size_t)p->n, t.columns),
+                     t.rows * t.columns / 16 * (size_t)p->k, multiply_items, &t);
+    }
     return true;
 }
 

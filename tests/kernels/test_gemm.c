@@ -49,14 +49,24 @@ static void check_parts(const weft_kernels *k, const product *p, size_t first) {
     memset(p->got, 0x55, 4 * p->m * p->ldy);
     if (first > 0) {
         k->gemm_pack(p->b, (ptrdiff_t)p->ldb, false, first, p->n, panels);
-        k->gemm(p->a, p->lda, p->m, first, panels, p->n, p->got, p->ldy, true);
+        k->gemm(p->a, p->lda, p->m, first, panels, 16, 16 * first, p->n, p->got, p->ldy, true);
     }
     if (first < p->k) {
         k->gemm_pack(p->turned + first, (ptrdiff_t)p->k + 3, true, p->k - first, p->n, panels);
-        k->gemm(p->a + first, p->lda, p->m, p->k - first, panels, p->n, p->got, p->ldy, first == 0);
+        k->gemm(p->a + first, p->lda, p->m, p->k - first, panels, 16, 16 * (p->k - first), p->n,
+                p->got, p->ldy, first == 0);
     }
     assert_same_floats("gemm", k->isa, p->want, p->got, p->m * p->ldy);
     free(panels);
+}
+
+/* Of b as it lies, whose last columns are whole vectors. */
+static void check_in_place(const weft_kernels *k, const product *p) {
+    size_t n = p->n / 16 * 16;
+    memset(p->got, 0x55, 4 * p->m * p->ldy);
+    k->gemm(p->a, p->lda, p->m, p->k, p->b, p->ldb, 16, n, p->got, p->ldy, true);
+    for (size_t i = 0; i < p->m; i++)
+        assert_same_floats("gemm in place", k->isa, p->want + i * p->ldy, p->got + i * p->ldy, n);
 }
 
 static void test_blocks(void **state) {
@@ -65,12 +75,13 @@ static void test_blocks(void **state) {
     size_t n_variants = TEST_VARIANTS(gemm, variants);
     for (int round = 0; round < 60; round++) {
         product p =
-            random_product(1 + random_u32() % 40, 1 + random_u32() % 70, 1 + random_u32() % 90);
+            random_product(1 + random_u32() % 40, 1 + random_u32() % 140, 1 + random_u32() % 90);
         for (size_t v = 0; v <= n_variants; v++) {
             const weft_kernels *k = v ? variants[v - 1] : weft_kernels_of(WEFT_ISA_SCALAR);
             check_parts(k, &p, 0);
             check_parts(k, &p, p.k);
             check_parts(k, &p, random_u32() % p.k);
+            check_in_place(k, &p);
         }
         release_product(&p);
     }

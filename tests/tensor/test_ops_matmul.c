@@ -149,13 +149,16 @@ static void test_reproducible_whatever_threads_batch_and_strides(void **state) {
 static void test_more_than_a_block(void **state) {
     fixture **both = *state;
     static const int64_t sizes[][3] = {
-        {3, 300, 2100}, {500, 300, 20}, {50, 700, 130}, {1, 600, 700}, {700, 600, 1}}; /* m, k, n */
+        {3, 300, 2100}, {500, 300, 20}, {50, 1100, 130}, {1, 600, 700}, {700, 600, 1},
+        {5, 600, 2096}, {40, 90, 160},  {9, 90, 1040}}; /* m, k, n; the last ones read b in place */
+    enum { SIZES = sizeof sizes / sizeof sizes[0] };
     static const weft_dtype types[] = {WEFT_F32, WEFT_BF16, WEFT_F16};
-    for (size_t i = 0; i < 5 * 3 * 4; i++) {
+    for (size_t i = 0; i < 2 * SIZES * 3 * 4; i++) {
+        size_t at = i / 2; /* in both modes */
         fixture *f = both[i % 2];
-        const int64_t *size = sizes[i % 5], m = size[0], k = size[1], n = size[2];
-        weft_dtype dtype = types[i / 5 % 3];
-        bool a_turned = i / 15 % 2, b_turned = i / 30;
+        const int64_t *size = sizes[at % SIZES], m = size[0], k = size[1], n = size[2];
+        weft_dtype dtype = types[at / SIZES % 3];
+        bool a_turned = at / (3 * SIZES) % 2, b_turned = at / (6 * SIZES);
         weft_tensor *a =
             random_packed(f, dtype, 2, a_turned ? (int64_t[]){k, m} : (int64_t[]){m, k});
         weft_tensor *b =

@@ -69,9 +69,11 @@ typedef struct weft_kernels {
     /* b [k, n], rows ld apart, or `turned` [n, k]: panels [ceil(n / 16), k, 16] with zeros behind
      * the last column. */
     void (*gemm_pack)(const float *b, ptrdiff_t ld, bool turned, size_t k, size_t n, float *panels);
-    /* y [m, n] = a [m, k] times such panels; not `fresh`: the chains go on from what y holds. */
-    void (*gemm)(const float *a, size_t lda, size_t m, size_t k, const float *panels, size_t n,
-                 float *y, size_t ldy, bool fresh);
+    /* y [m, n] = a [m, k] b [k, n]; not `fresh`: the chains go on from what y holds. Columns 16 v
+     * of row i of b at i * row + v * vector: such panels (16, 16 k), or rows as they lie (their
+     * distance, 16), n then a multiple of 16. */
+    void (*gemm)(const float *a, size_t lda, size_t m, size_t k, const float *b, size_t row,
+                 size_t vector, size_t n, float *y, size_t ldy, bool fresh);
     /* y [rows] = a [rows, k] x; y [n] = x b [k, n]. */
     void (*gemv_rows)(const float *a, ptrdiff_t lda, size_t rows, size_t k, const float *x,
                       float *y);

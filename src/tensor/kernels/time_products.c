@@ -25,7 +25,8 @@ static void call_gemm_pack(const time_call *c) {
 /* TIME_BLOCK rows of a times TIME_FLOATS / TIME_BLOCK by TIME_BLOCK of panels. */
 static void call_gemm(const time_call *c) {
     c->k->gemm(c->o->x, TIME_FLOATS / TIME_BLOCK, TIME_BLOCK, TIME_FLOATS / TIME_BLOCK,
-               (const float *)(const void *)c->o->weights, TIME_BLOCK, c->o->y, TIME_BLOCK, true);
+               (const float *)(const void *)c->o->weights, 16, 16 * (TIME_FLOATS / TIME_BLOCK),
+               TIME_BLOCK, c->o->y, TIME_BLOCK, true);
 }
 
 static void call_gemv_rows(const time_call *c) {

@@ -50,32 +50,61 @@ static void gemm_pack_body(const float *b, ptrdiff_t ld, bool turned, size_t k, 
                          panels + c * k);
 }
 
-/* ---- Blocks ---- */
+/* ---- Blocks: rows of a, a few at a time, go over all columns, which lie in a level-2 cache ----
+ */
 
-/* The same where y has fewer than 16 columns: by way of whole ones. */
-static void gemm_narrow(const float *a, size_t lda, size_t m, size_t k, const float *panel,
-                        size_t n, float *y, size_t ldy, bool fresh) {
+/* The last columns, fewer than 16, by way of whole ones; the vector of b is whole. */
+WEFT_INLINE void gemm_narrow(size_t rows, const float *a, size_t lda, size_t k, gemm_columns b,
+                             size_t n, float *y, size_t ldy, bool fresh) {
     float whole[WEFT_GEMM_ROWS * WEFT_LANES];
-    for (size_t r = 0; r < m; r += WEFT_GEMM_ROWS) {
-        size_t rows = m - r < WEFT_GEMM_ROWS ? m - r : WEFT_GEMM_ROWS;
-        for (size_t i = 0; i < rows && !fresh; i++)
-            v16f_store(whole + 16 * i, v16f_load_part(y + (r + i) * ldy, n, 0));
-        gemm_strip(1, a + r * lda, lda, rows, k, panel, whole, 16, fresh);
-        for (size_t i = 0; i < rows; i++)
-            v16f_store_part(y + (r + i) * ldy, n, v16f_load(whole + 16 * i));
-    }
+    for (size_t r = 0; r < rows && !fresh; r++)
+        v16f_store(whole + 16 * r, v16f_load_part(y + r * ldy, n, 0));
+    gemm_tile(rows, 1, a, lda, k, b, whole, 16, fresh);
+    for (size_t r = 0; r < rows; r++)
+        v16f_store_part(y + r * ldy, n, v16f_load(whole + 16 * r));
 }
 
-static void gemm_body(const float *a, size_t lda, size_t m, size_t k, const float *panels, size_t n,
-                      float *y, size_t ldy, bool fresh) {
-    const size_t wide = WEFT_GEMM_VECTORS * WEFT_LANES;
-    size_t c = 0;
-    for (; c + wide <= n; c += wide)
-        gemm_strip(WEFT_GEMM_VECTORS, a, lda, m, k, panels + c * k, y + c, ldy, fresh);
-    for (; c + WEFT_LANES <= n; c += WEFT_LANES)
-        gemm_strip(1, a, lda, m, k, panels + c * k, y + c, ldy, fresh);
-    if (c < n)
-        gemm_narrow(a, lda, m, k, panels + c * k, n - c, y + c, ldy, fresh);
+/* The greatest tile that leaves no vector alone: one of few chains waits for its sums. */
+WEFT_INLINE size_t gemm_vectors(size_t left) {
+    if (WEFT_GEMM_VECTORS > 2 && (left == 2 || left == 4))
+        return 2;
+    return left < WEFT_GEMM_VECTORS ? 1 : WEFT_GEMM_VECTORS;
+}
+
+/* `rows` rows of a times n columns. `next`: where the rows below begin in y, or the same again. */
+WEFT_INLINE void gemm_rows(size_t rows, const float *a, size_t lda, size_t k, gemm_columns b,
+                           size_t n, float *y, size_t ldy, const float *next, bool fresh) {
+    size_t whole = n / WEFT_LANES;
+    for (size_t v = 0, step; v < whole; v += step) {
+        const gemm_columns at = gemm_columns_at(b, v);
+        float *to = y + 16 * v;
+        step = gemm_vectors(whole - v);
+        gemm_ahead(rows, WEFT_GEMM_VECTORS, v + step < whole ? to + 16 * step : next, ldy);
+        if (step == WEFT_GEMM_VECTORS)
+            gemm_tile(rows, WEFT_GEMM_VECTORS, a, lda, k, at, to, ldy, fresh);
+        else if (WEFT_GEMM_VECTORS > 2 && step == 2)
+            gemm_tile(rows, WEFT_GEMM_VECTORS > 2 ? 2 : 1, a, lda, k, at, to, ldy, fresh);
+        else
+            gemm_tile(rows, 1, a, lda, k, at, to, ldy, fresh);
+    }
+    if (n % WEFT_LANES > 0)
+        gemm_narrow(rows, a, lda, k, gemm_columns_at(b, whole), n % WEFT_LANES, y + 16 * whole, ldy,
+                    fresh);
+}
+
+static void gemm_body(const float *a, size_t lda, size_t m, size_t k, const float *columns,
+                      size_t row, size_t vector, size_t n, float *y, size_t ldy, bool fresh) {
+    const gemm_columns b = {columns, row, vector};
+    size_t r = 0;
+    for (; r + WEFT_GEMM_ROWS <= m; r += WEFT_GEMM_ROWS) {
+        size_t below = r + 2 * WEFT_GEMM_ROWS <= m ? r + WEFT_GEMM_ROWS : r;
+        gemm_rows(WEFT_GEMM_ROWS, a + r * lda, lda, k, b, n, y + r * ldy, ldy, y + below * ldy,
+                  fresh);
+    }
+    for (; r + 4 <= m; r += 4)
+        gemm_rows(4, a + r * lda, lda, k, b, n, y + r * ldy, ldy, y + r * ldy, fresh);
+    for (; r < m; r++)
+        gemm_rows(1, a + r * lda, lda, k, b, n, y + r * ldy, ldy, y + r * ldy, fresh);
 }
 
 /* ---- A matrix times one vector ---- */

@@ -12,9 +12,9 @@ void WEFT_KERNEL(weft_kernel_gemm_pack_f32)(const float *b, ptrdiff_t ld, bool t
 }
 
 void WEFT_KERNEL(weft_kernel_gemm_f32)(const float *a, size_t lda, size_t m, size_t k,
-                                       const float *panels, size_t n, float *y, size_t ldy,
-                                       bool fresh) {
-    gemm_body(a, lda, m, k, panels, n, y, ldy, fresh);
+                                       const float *b, size_t row, size_t vector, size_t n,
+                                       float *y, size_t ldy, bool fresh) {
+    gemm_body(a, lda, m, k, b, row, vector, n, y, ldy, fresh);
 }
 
 void WEFT_KERNEL(weft_kernel_gemv_rows_f32)(const float *a, ptrdiff_t lda, size_t rows, size_t k,

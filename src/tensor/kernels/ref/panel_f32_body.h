@@ -89,12 +89,13 @@ WEFT_INLINE void f32_unpack(weft_dtype dtype, const char *panels, size_t bytes, 
 /* Columns of `vectors` panels, unpacked, for all rows of x. */
 WEFT_INLINE void f32_unpacked(size_t vectors, const float *unpacked, size_t n_cols, const float *x,
                               size_t n, size_t ldx, float *y, size_t ldy, bool fresh) {
+    const gemm_columns w = {unpacked, 16, 16 * n_cols};
     if (vectors == WEFT_GEMM_VECTORS)
-        gemm_strip(WEFT_GEMM_VECTORS, x, ldx, n, n_cols, unpacked, y, ldy, fresh);
+        gemm_strip(WEFT_GEMM_VECTORS, x, ldx, n, n_cols, w, y, ldy, fresh);
     else if (WEFT_GEMM_VECTORS > 2 && vectors == 2)
-        gemm_strip(WEFT_GEMM_VECTORS > 2 ? 2 : 1, x, ldx, n, n_cols, unpacked, y, ldy, fresh);
+        gemm_strip(WEFT_GEMM_VECTORS > 2 ? 2 : 1, x, ldx, n, n_cols, w, y, ldy, fresh);
     else
-        gemm_strip(1, x, ldx, n, n_cols, unpacked, y, ldy, fresh);
+        gemm_strip(1, x, ldx, n, n_cols, w, y, ldy, fresh);
 }
 
 /* Many rows of x share the columns of a few panels as float32. Their chunk of x stays at hand while
