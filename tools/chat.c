@@ -1,5 +1,6 @@
 /* weft chat: a conversation with a model, on a terminal or line by line from a script. */
 #include "chat.h"
+#include "prompt.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -117,6 +118,15 @@ static void show_stats(const chat *c, const weft_generate_result *r) {
             weft_session_n_context(c->session));
 }
 
+/* A shift of the context keeps the system message. */
+static int32_t n_keep(const chat *c) {
+    const char *system = chat_text_system(&c->text);
+    int32_t usual = weft_generate_options_default().n_keep, n = 0;
+    if (system)
+        n = tool_count_system(c->text.tokenizer, system, c->text.ids, c->text.n_ids);
+    return n > usual ? n : usual;
+}
+
 static weft_status generate(chat *c, answer *a, weft_generate_result *result) {
     weft_sampler *sampler;
     const weft_chat_parser_options parser = {.prompt = c->text.text,
@@ -128,6 +138,7 @@ static weft_status generate(chat *c, answer *a, weft_generate_result *result) {
     /* The oldest part of a long conversation goes, but no answer is endless. */
     c->generate.max_tokens =
         c->options->g.n >= 0 ? c->options->g.n : weft_session_n_context(c->session);
+    c->generate.n_keep = n_keep(c);
     tool_running(c->session);
     if (!status)
         status = weft_generate(c->session, c->text.ids, c->text.n_ids, sampler, &c->generate,
@@ -182,12 +193,12 @@ static bool join(char **whole, size_t *n_whole, const char *line, size_t n_bytes
 }
 
 /* A message: a line, lines that end in a backslash and one more, or what stands between """ and
- * """. *text is freed with free(); NULL: no memory. */
-static tool_line_end read_message(chat *c, char **text) {
+ * """. *text [*n_bytes] is freed with free(); NULL: no memory. */
+static tool_line_end read_message(chat *c, char **text, size_t *n_bytes) {
     const char *prompt = "> ";
     bool quoted = false, first = true;
-    size_t n_text = 0;
     *text = NULL;
+    *n_bytes = 0;
     for (;;) {
         char *line;
         size_t n;
@@ -213,7 +224,7 @@ static tool_line_end read_message(chat *c, char **text) {
         }
         bool skips =
             quoted && n == 0 && (first || !more); /* the marks stand on lines of their own */
-        if (!skips && !join(text, &n_text, line, n, !*text))
+        if (!skips && !join(text, n_bytes, line, n, !*text))
             return TOOL_LINE_READ;
         first = false;
         if (!more)
@@ -229,7 +240,11 @@ static bool is_blank(const char *text) {
     return text[strspn(text, " \t\n")] == 0;
 }
 
-static bool one_line(chat *c, char *text) {
+static bool one_line(chat *c, char *text, size_t n_bytes) {
+    if (strlen(text) != n_bytes) {
+        tool_fail("chat", "the line holds a NUL byte; messages are text");
+        return true;
+    }
     if (text[0] == '/' && !strchr(text, '\n'))
         return chat_command(c, text);
     if (is_blank(text))
@@ -244,7 +259,8 @@ static bool one_line(chat *c, char *text) {
 static int loop(chat *c) {
     while (!c->quits) {
         char *text;
-        tool_line_end end = read_message(c, &text);
+        size_t n_bytes;
+        tool_line_end end = read_message(c, &text, &n_bytes);
         if (end == TOOL_LINE_CLOSED)
             break;
         if (end == TOOL_LINE_FAILED)
@@ -256,7 +272,7 @@ static int loop(chat *c) {
         }
         if (!text)
             return tool_fail("chat", "no memory for the message");
-        bool read = one_line(c, text);
+        bool read = one_line(c, text, n_bytes);
         free(text);
         if (!read)
             break;

@@ -163,7 +163,7 @@ static bool run_params(chat *c, const char *text) {
         if (*text && (strlen(p->name) != n_name || strncmp(p->name, text, n_name) != 0))
             continue;
         if (*value && !set(p, value))
-            tool_fail("/params", "%s wants a number from %g to %g, not '%s'", p->name, p->low,
+            tool_fail("/params", "%s wants a number from %.10g to %.10g, not '%s'", p->name, p->low,
                       p->high, value);
         if (!*value || !*text)
             show(c, p);

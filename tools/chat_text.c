@@ -28,6 +28,10 @@ static bool has_system(const chat_text *chat) {
     return chat->n > 0 && strcmp(chat->messages[0].role, "system") == 0;
 }
 
+const char *chat_text_system(const chat_text *chat) {
+    return has_system(chat) ? chat->messages[0].content : NULL;
+}
+
 weft_status chat_text_set_system(chat_text *chat, const char *content) {
     if (has_system(chat)) {
         free(chat->messages[0].content);

@@ -36,6 +36,8 @@ typedef struct chat_text {
 weft_status chat_text_add(chat_text *chat, const char *role, const char *content);
 /* Sets, changes or (NULL) removes the system message. */
 weft_status chat_text_set_system(chat_text *chat, const char *content);
+/* The system message, borrowed; NULL: none. */
+const char *chat_text_system(const chat_text *chat);
 /* Drops the messages from `n` on. */
 void chat_text_cut(chat_text *chat, size_t n);
 /* Brings ids up to the prompt for the next answer. On an error nothing has changed. */

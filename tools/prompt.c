@@ -32,6 +32,13 @@ static void prepend(tool_prompt *to, int32_t id) {
     to->n++;
 }
 
+/* To a rendering that does not begin with BOS itself. */
+static void add_bos(tool_prompt *to) {
+    int32_t bos = weft_tokenizer_bos(to->tokenizer);
+    if (weft_tokenizer_adds_bos(to->tokenizer) && (to->n == 0 || to->ids[0] != bos))
+        prepend(to, bos);
+}
+
 /* Whether a text spells special tokens. */
 static weft_status spells_special(const weft_tokenizer *tokenizer, const char *text, size_t n_bytes,
                                   bool *out) {
@@ -104,25 +111,24 @@ static int append_chat(tool_prompt *to, const char *text, size_t n_bytes) {
                                           "(--no-template gives the prompt as it is)");
     if (status)
         return tool_fail_status("prompt", status);
-    int32_t bos = weft_tokenizer_bos(to->tokenizer);
-    if (weft_tokenizer_adds_bos(to->tokenizer) && (to->n == 0 || to->ids[0] != bos))
-        prepend(to, bos);
+    add_bos(to);
     return -1;
 }
 
-/* The ids that a conversation of the system message alone has in common with the whole one; 0 for a
- * template that does not render it. */
-static int32_t count_system(const tool_prompt *whole) {
-    weft_chat_message message = {"system", whole->system};
-    tool_prompt alone = {.tokenizer = whole->tokenizer};
+int32_t tool_count_system(const weft_tokenizer *tokenizer, const char *system, const int32_t *ids,
+                          size_t n_ids) {
+    weft_chat_message message = {"system", system};
+    tool_prompt alone = {.tokenizer = tokenizer};
     char *text;
     size_t n_bytes, n = 0;
-    if (weft_chat_prompt(whole->tokenizer, &message, 1, false, &text, &n_bytes))
+    if (weft_chat_prompt(tokenizer, &message, 1, false, &text, &n_bytes))
         return 0;
-    if (append(&alone, text, n_bytes, true, false) == WEFT_OK)
-        while (n < alone.n && n < whole->n && alone.ids[n] == whole->ids[n])
+    if (append(&alone, text, n_bytes, true, false) == WEFT_OK) {
+        add_bos(&alone);
+        while (n < alone.n && n < n_ids && alone.ids[n] == ids[n])
             n++;
-    weft_text_free(whole->tokenizer, text, n_bytes);
+    }
+    weft_text_free(tokenizer, text, n_bytes);
     free(alone.ids);
     return (int32_t)n;
 }
@@ -144,7 +150,7 @@ int tool_make_prompt(tool_prompt *to, const char *text, size_t n_bytes) {
     }
     if (to->n == 0 && weft_tokenizer_bos(to->tokenizer) >= 0)
         prepend(to, weft_tokenizer_bos(to->tokenizer));
-    to->n_system = to->system ? count_system(to) : 0;
+    to->n_system = to->system ? tool_count_system(to->tokenizer, to->system, to->ids, to->n) : 0;
     if (to->n == 0)
         return tool_fail("prompt", "is empty, and the model has no token that begins a text");
     return -1;

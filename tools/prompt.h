@@ -20,4 +20,9 @@ typedef struct tool_prompt {
  * or the exit code. */
 int tool_make_prompt(tool_prompt *prompt, const char *text, size_t n_bytes);
 
+/* How many of ids [n_ids], a conversation, a conversation of the system message alone begins with;
+ * 0 for a template that does not render it. */
+int32_t tool_count_system(const weft_tokenizer *tokenizer, const char *system, const int32_t *ids,
+                          size_t n_ids);
+
 #endif

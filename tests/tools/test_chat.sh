@@ -89,6 +89,18 @@ chat '/reset\nthe\n/reset\nthe\n' --system you
 says 'forgotten: 2 messages; the system message stays'
 [ "$(prompt 1)" = "$(prompt 2)" ] || fail "/reset keeps messages, or drops the system message"
 
+# When the context is full, the system message stays whole: of its 160 characters each is a token.
+long=$(printf 'z %.0s' $(seq 80))
+chat "$(printf 'the the the the\\n%.0s' $(seq 12))" --system "$long" -c 384
+[ "$(prompt 12)" -gt 384 ] || fail "the conversation fits: $(prompt 12) tokens"
+[ "$(cached 12)" -ge 160 ] || fail "the system message was dropped: $(cached 12) positions kept"
+# A line with a NUL is no message; it is not cut there either.
+chat 'a\0b\nthe\n'
+says 'NUL byte'
+[ "$(grep -c '^\[prompt' "$work/err")" = 1 ] || fail "a line with a NUL was answered"
+chat '/params top-k -3\n'
+says 'from 0 to 2147483647'
+
 chat 'the\n/undo\n/system a\n/system -\n'
 for text in 'taken back: "the" and its answer' 'system message set' 'system message removed'; do
     says "$text"
