@@ -80,6 +80,14 @@ void weft_column_begin(const weft_folder *f, weft_column_fold *st, void *memory,
 void weft_column_fold_rows(const weft_folder *f, weft_column_fold *st, const void *x,
                            ptrdiff_t step, size_t n);
 
+/* Instead of begin, fold and end, for sums of f32 of a chunk's n <= WEFT_TREE_ROWS rows at once.
+ * memory: WEFT_TREE_BYTES * columns. */
+#define WEFT_TREE_ROWS 64
+#define WEFT_TREE_BYTES (4 * sizeof(double))
+bool weft_column_has_tree(const weft_folder *f);
+void weft_column_tree(const weft_folder *f, weft_column_fold *st, void *memory, size_t columns,
+                      const void *x, ptrdiff_t step, size_t n);
+
 /* `first`: the chunk's first index. */
 weft_partial weft_row_end(const weft_folder *f, weft_row_fold *st, int64_t first);
 /* Once, before the columns' results are asked for. */

@@ -258,6 +258,17 @@ void weft_column_end(const weft_folder *f, weft_column_fold *st) {
         add_tree(f, st->square, st->columns);
 }
 
+bool weft_column_has_tree(const weft_folder *f) {
+    return f->def->fold == WEFT_FOLD_SUM && f->domain == WEFT_IN_F32 && f->dtype == WEFT_F32;
+}
+
+void weft_column_tree(const weft_folder *f, weft_column_fold *st, void *memory, size_t columns,
+                      const void *x, ptrdiff_t step, size_t n) {
+    double *parts = memory;
+    *st = (weft_column_fold){.n = n, .columns = columns, .sum = parts + 3 * columns};
+    f->k->sum_tree(x, step / (ptrdiff_t)sizeof(float), n, columns, parts, st->sum);
+}
+
 weft_partial weft_column_result(const weft_folder *f, const weft_column_fold *st, size_t column,
                                 int64_t first) {
     weft_row_fold row = {.n = st->n};

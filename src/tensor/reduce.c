@@ -43,6 +43,7 @@ typedef struct reduce_job {
     const unsigned char *x;
     unsigned char *y;
     weft_partial *partials; /* [outputs, n_chunks], or NULL with one chunk */
+    bool tree;              /* MODE_COLUMNS: few rows that step evenly, summed at once */
     unsigned char *scratch; /* MODE_COLUMNS: scratch_bytes a thread */
     size_t scratch_bytes;
 } reduce_job;
@@ -196,12 +197,17 @@ static void chunk_columns(const reduce_job *j, const piece *p, const place *to, 
     weft_column_fold st;
     int64_t step;
     size_t n;
-    weft_column_begin(&j->folder, &st, memory, p->columns);
-    for (size_t at = p->begin; at < p->end; at += n) {
-        const unsigned char *x = run_at(j, p, at, &n, &step);
-        weft_column_fold_rows(&j->folder, &st, x, (ptrdiff_t)step, n);
+    if (j->tree) {
+        weft_column_tree(&j->folder, &st, memory, p->columns, p->x,
+                         (ptrdiff_t)j->reduced.x_steps[0], p->end);
+    } else {
+        weft_column_begin(&j->folder, &st, memory, p->columns);
+        for (size_t at = p->begin; at < p->end; at += n) {
+            const unsigned char *x = run_at(j, p, at, &n, &step);
+            weft_column_fold_rows(&j->folder, &st, x, (ptrdiff_t)step, n);
+        }
+        weft_column_end(&j->folder, &st);
     }
-    weft_column_end(&j->folder, &st);
     if (store_columns(j, &st, to))
         return;
     for (size_t c = 0; c < p->columns; c++) {
@@ -279,10 +285,14 @@ static void need_a_dim(dim_list *l) {
         l->dims[l->rank++] = 1;
 }
 
+static size_t column_bytes(const reduce_job *j) {
+    return j->tree ? WEFT_TREE_BYTES : weft_column_bytes(&j->folder);
+}
+
 /* As many columns as the cache takes, but such that every thread finds work. */
 static size_t column_tile(const reduce_job *j, size_t width, size_t threads) {
-    size_t cache = j->n < SHORT ? SHORT_CACHE : COLUMNS_CACHE;
-    size_t most = cache / weft_column_bytes(&j->folder);
+    size_t cache = j->n < SHORT && !j->tree ? SHORT_CACHE : COLUMNS_CACHE;
+    size_t most = cache / column_bytes(j);
     size_t others = j->outputs / width * j->n_chunks;
     size_t tiles = threads > 1 ? weft_ceil_div(2 * threads, others) : 1;
     size_t share = weft_ceil_div(width, tiles);
@@ -318,6 +328,8 @@ static void plan(reduce_job *j, size_t threads) {
     if (columns) {
         bool packed = k->x_steps[k->rank - 1] == (int64_t)j->item && width >= FEW;
         j->mode = packed ? MODE_COLUMNS : MODE_TURNED;
+        j->tree = packed && j->n <= WEFT_TREE_ROWS && j->reduced.rank == 1 &&
+                  weft_column_has_tree(&j->folder);
         j->columns = packed ? column_tile(j, width, threads) : FEW;
     }
     j->columns = width < j->columns ? width : j->columns;
@@ -335,7 +347,7 @@ static bool run_reduce(weft_scope *s, const char *name, reduce_job *j) {
     }
     if (j->mode == MODE_COLUMNS) {
         size_t threads = (size_t)weft_team_n_threads(weft_scope_team(s));
-        j->scratch_bytes = (j->columns * weft_column_bytes(&j->folder) + 63) / 64 * 64;
+        j->scratch_bytes = (j->columns * column_bytes(j) + 63) / 64 * 64;
         j->scratch = weft_scope_scratch(s, name, weft_size_of(threads, j->scratch_bytes));
         if (j->scratch == NULL)
             return false;

@@ -84,7 +84,7 @@ static void test_folds_give_scalar_bits(void **state) {
     const weft_kernels *scalar = weft_kernels_of(WEFT_ISA_SCALAR), *variants[WEFT_ISA_COUNT];
     size_t n_variants = TEST_VARIANTS(map, variants);
     static float x[N], best[2][N], columns[2][N];
-    static double sums[2][N];
+    static double sums[2][N], parts[N];
     static uint16_t half[2][N];
     for (size_t round = 0; round < 12; round++) {
         size_t n = N - 13 * round;
@@ -99,6 +99,7 @@ static void test_folds_give_scalar_bits(void **state) {
                 k[i]->sum_row(x, n, sums[i]);
                 k[i]->sum_columns(x, 0, 1, 0, n, sums[i]);
                 k[i]->sum_columns(x + 5, -1, 6, 2, n - 5, sums[i]);
+                k[i]->sum_tree(x, 5, 1 + 7 * round % 64, n / 3, parts, sums[i] + n / 2);
                 memset(best[i], 0, sizeof best[i]);
                 k[i]->best_columns(x, 3, 4, 0, n - 9, round % 3 ? 1 : -1, best[i]);
                 most[i] = k[i]->best_row(x, n, round % 3 ? 1 : -1);

@@ -110,16 +110,23 @@ static void test_sums_of_many_equal_values_are_exact(void **state) {
 
 static void test_same_bits_whatever_the_strides_and_threads(void **state) {
     fixture *f = *state, *one = open_fixture(1, WEFT_NUMBERS_DEFAULT);
-    int64_t dims[] = {301, 71}; /* blocks of 128 rows, then 16, then single ones */
-    weft_tensor *x = random_packed(f, WEFT_F32, 2, dims);
-    weft_tensor *by_rows =
-        weft_sum(f->s, weft_tensor_copy(f->s, weft_tensor_transpose(f->s, x, 0, 1)), 1, false);
-    weft_tensor *by_columns = weft_sum(f->s, x, 0, false);
-    scope_ok(f->s);
-    assert_same_bits(by_rows, by_columns);
-    weft_tensor *alone = weft_sum(one->s, x, 0, false);
-    scope_ok(one->s);
-    assert_same_bits(alone, by_columns);
+    static const int64_t sizes[][2] = {
+        {301, 71}, /* blocks of 128 rows, then 16, then single ones */
+        {64, 71},  /* sums at once, as all below */
+        {37, 2100},
+        {16, 48},
+        {3, 40}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        weft_tensor *x = random_packed(f, WEFT_F32, 2, sizes[i]);
+        weft_tensor *by_rows =
+            weft_sum(f->s, weft_tensor_copy(f->s, weft_tensor_transpose(f->s, x, 0, 1)), 1, false);
+        weft_tensor *by_columns = weft_sum(f->s, x, 0, false);
+        scope_ok(f->s);
+        assert_same_bits(by_rows, by_columns);
+        weft_tensor *alone = weft_sum(one->s, x, 0, false);
+        scope_ok(one->s);
+        assert_same_bits(alone, by_columns);
+    }
     close_fixture(one);
 }
 

@@ -193,9 +193,13 @@ typedef struct weft_kernels {
      * how far from each row lies the one that the next call reads. */
     void (*sum_columns)(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_t ahead, size_t n,
                         double *sums);
+    /* sums[i] = those of a whole chunk of `rows` such rows: lanes of row mod 16, from zero, and the
+     * tree of lanes. parts [3, n]: memory to work in. */
+    void (*sum_tree)(const float *x, ptrdiff_t ld, size_t rows, size_t n, double *parts,
+                     double *sums);
     /* Greatest of n >= 1 elements (sign 1) or least (sign -1); a NaN where there is one. */
     float (*best_row)(const float *x, size_t n, float sign);
-    /* The same of best[i] and each row's x[i], rows as in sum_columns; of equal ones best[i]
+    /* best[i] of best[i] and each row's x[i], rows as in sum_columns; of equal ones best[i]
      * stays. */
     void (*best_columns)(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_t ahead, size_t n,
                          float sign, float *best);

@@ -87,6 +87,11 @@ static void call_sum_columns(const time_call *c) {
     c->k->sum_columns(c->o->x, 0, 1, 0, TIME_FLOATS, (double *)(void *)c->o->y);
 }
 
+static void call_sum_tree(const time_call *c) {
+    double *sums = (double *)(void *)c->o->y;
+    c->k->sum_tree(c->o->x, TIME_FLOATS / 64, 64, TIME_FLOATS / 64, sums, sums + TIME_FLOATS);
+}
+
 static void call_best_row(const time_call *c) {
     c->o->y[0] = c->k->best_row(c->o->x, TIME_FLOATS, 1);
 }
@@ -159,6 +164,7 @@ const time_entry weft_time_elements[] = {
     {.entry = "f32_to_bf16", .run = call_f32_to_bf16, .kind = WORK_FLOATS, .bytes = 6},
     {.entry = "sum_row", .run = call_sum_row, .kind = WORK_FLOATS, .bytes = 4},
     {.entry = "sum_columns", .run = call_sum_columns, .kind = WORK_FLOATS, .bytes = 20},
+    {.entry = "sum_tree", .run = call_sum_tree, .kind = WORK_FLOATS, .bytes = 4},
     {.entry = "best_row", .run = call_best_row, .kind = WORK_FLOATS, .bytes = 4},
     {.entry = "best_columns", .run = call_best_columns, .kind = WORK_FLOATS, .bytes = 12},
     {.entry = "arg_columns", .run = call_arg_columns, .kind = WORK_FLOATS, .bytes = 20},

@@ -51,6 +51,40 @@ static void sum_columns_body(const float *x, ptrdiff_t ld, size_t rows, ptrdiff_
             sums[i] += (double)x[(ptrdiff_t)r * ld + (ptrdiff_t)i];
 }
 
+/* Lanes l and l + 8 of `rows` rows, m <= 16 columns; then the tree's sums so far before them, the
+ * nearest first: parts [depth], `step` apart. */
+WEFT_INLINE void sum_tree_step(const float *x, ptrdiff_t ld, size_t rows, size_t lane, size_t m,
+                               const double *parts, size_t step, size_t depth, double *to) {
+    double low[WEFT_LANES] = {0}, high[WEFT_LANES] = {0};
+    for (size_t r = lane; r < rows; r += WEFT_LANES)
+        for (size_t l = 0; l < m; l++)
+            low[l] += (double)x[(ptrdiff_t)r * ld + (ptrdiff_t)l];
+    for (size_t r = lane + 8; r < rows; r += WEFT_LANES)
+        for (size_t l = 0; l < m; l++)
+            high[l] += (double)x[(ptrdiff_t)r * ld + (ptrdiff_t)l];
+    for (size_t l = 0; l < m; l++)
+        low[l] += high[l];
+    for (size_t d = 0; d < depth; d++)
+        for (size_t l = 0; l < m; l++)
+            low[l] = parts[d * step + l] + low[l];
+    memcpy(to, low, m * sizeof *to);
+}
+
+/* Whole sums of a few rows: pairs of lanes in the order in which the tree can be added up with
+ * three sums kept, parts [3, n], so that rows are read as long streams. */
+static void sum_tree_body(const float *x, ptrdiff_t ld, size_t rows, size_t n, double *parts,
+                          double *sums) {
+    static const size_t lanes[] = {0, 4, 2, 6, 1, 5, 3, 7}, depths[] = {0, 1, 0, 2, 0, 1, 0, 3};
+    for (size_t j = 0; j < 8; j++) {
+        double *to = depths[j] < 3 ? parts + depths[j] * n : sums;
+        size_t i = 0;
+        for (; i + WEFT_LANES <= n; i += WEFT_LANES)
+            sum_tree_step(x + i, ld, rows, lanes[j], WEFT_LANES, parts + i, n, depths[j], to + i);
+        if (i < n)
+            sum_tree_step(x + i, ld, rows, lanes[j], n - i, parts + i, n, depths[j], to + i);
+    }
+}
+
 WEFT_INLINE void moments_one(float x, double from, double *sum, double *square) {
     double d = (double)x - from;
     *sum += d;

@@ -21,6 +21,11 @@ void WEFT_KERNEL(weft_kernel_sum_columns_f32)(const float *x, ptrdiff_t ld, size
     sum_columns_body(x, ld, rows, ahead, n, sums);
 }
 
+void WEFT_KERNEL(weft_kernel_sum_tree_f32)(const float *x, ptrdiff_t ld, size_t rows, size_t n,
+                                           double *parts, double *sums) {
+    sum_tree_body(x, ld, rows, n, parts, sums);
+}
+
 float WEFT_KERNEL(weft_kernel_best_row_f32)(const float *x, size_t n, float sign) {
     return best_row_body(x, n, sign);
 }
