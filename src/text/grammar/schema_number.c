@@ -279,6 +279,7 @@ static weft_frag real_between(weft_schema *s, const range *r) {
 #define MAX_STEP 1000     /* a state for each rest and digit */
 #define MAX_WIDE_STEP 100 /* the same, and between bounds that are far apart */
 #define MAX_LISTED 2000   /* multiples that are listed one by one */
+#define MAX_TERMS 12      /* conditions of one number */
 
 /* Few multiples of `step`, one by one. */
 static weft_frag listed_multiples(weft_schema *s, int64_t first, int64_t last, int64_t step) {
@@ -291,11 +292,10 @@ static weft_frag listed_multiples(weft_schema *s, int64_t first, int64_t last, i
     return all;
 }
 
-/* What stands behind `first`, and the multiples of `step` among it (`without`: all others). */
-static weft_frag among(weft_schema *s, uint32_t first, weft_frag f, weft_step step, bool without) {
+/* The multiples of `step` in a piece whose states begin at `first`. */
+static weft_frag among(weft_schema *s, uint32_t first, weft_frag f, weft_step step) {
     weft_frag_term terms[2] = {{f, first, false}, {.first = (uint32_t)s->n->n_states}};
-    terms[1].f = weft_schema_multiples(s->n, step, without);
-    terms[1].without = without;
+    terms[1].f = weft_schema_multiples(s->n, step, false);
     return weft_frag_all(s->n, terms, 2);
 }
 
@@ -307,7 +307,7 @@ static weft_frag whole_multiples(weft_schema *s, weft_step step, const range *r)
     bool is_wide = r->has_low && r->has_high && (high - low) / size > MAX_LISTED;
     if (is_wide && step.units <= MAX_WIDE_STEP) {
         uint32_t first = (uint32_t)s->n->n_states;
-        return among(s, first, whole_between(s, r), step, false);
+        return among(s, first, whole_between(s, r), step);
     }
     /* With one bound only, the nearest ones to it. */
     double reach = size * (MAX_LISTED - 1);
@@ -335,7 +335,7 @@ static weft_frag decimal_multiples(weft_schema *s, weft_step step, const range *
     if (!r->has_low && !r->has_high)
         return weft_schema_multiples(s->n, step, false);
     uint32_t first = (uint32_t)s->n->n_states;
-    return among(s, first, real_between(s, r), step, false);
+    return among(s, first, real_between(s, r), step);
 }
 
 /* ---- All of them ---- */
@@ -347,21 +347,30 @@ static range whole_bounds(range r) {
     return r;
 }
 
-/* Numbers without an exponent, where multiples of something are left out. */
+/* Numbers without an exponent, where multiples of something are left out. They have so few digits
+ * that none is rounded to a multiple. */
 static weft_frag but_multiples(weft_schema *s, const weft_conj *c, uint32_t first, weft_frag f) {
-    for (size_t i = 0; i < c->n && !s->n->status; i++) {
+    static const char shape[] = "-?([0-9]{1,16}|[0-9]{1,9}\\.[0-9]{1,6})";
+    weft_nfa *n = s->n;
+    weft_frag_term terms[MAX_TERMS] = {{f, first, false}, {.first = (uint32_t)n->n_states}};
+    terms[1].f = weft_regex_parse(n, shape, sizeof shape - 1, false);
+    size_t n_terms = 2;
+    for (size_t i = 0; i < c->n && !n->status; i++) {
         const weft_json *v = weft_json_get(c->items[i], WEFT_NOT_MULTIPLE);
         weft_step step;
         if (!v || !weft_schema_step_of(s, v, &step))
             continue;
-        if (step.units > MAX_STEP)
-            weft_schema_refuse(s, "'multipleOf' above %d inside of 'not', 'if' or 'oneOf'",
-                               MAX_STEP);
-        uint32_t next = (uint32_t)s->n->n_states;
-        f = among(s, first, f, step, true);
-        first = next;
+        if (step.units > MAX_STEP || n_terms == MAX_TERMS) {
+            weft_schema_refuse(s,
+                               "'multipleOf' above %d, or more than %d of them, inside of 'not', "
+                               "'if' or 'oneOf'",
+                               MAX_STEP, MAX_TERMS - 2);
+            break;
+        }
+        terms[n_terms] = (weft_frag_term){.first = (uint32_t)n->n_states, .without = true};
+        terms[n_terms++].f = weft_schema_multiples(n, step, true);
     }
-    return f;
+    return weft_frag_all(n, terms, n_terms);
 }
 
 static weft_frag number_of(weft_schema *s, const weft_conj *c, bool whole) {
