@@ -15,33 +15,49 @@ static const char json[] = "root   ::= object\n"
                            "# a rule that ends in itself\n"
                            "ws ::= ([ \\t\\n] ws)?\n";
 
+static void expect_gbnf(const char *source, const char *const *yes, const char *const *no) {
+    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, source, yes, no);
+}
+
+static void expect_regex(const char *source, const char *const *yes, const char *const *no) {
+    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, source, yes, no);
+}
+
+/* The schema is written with ' for each ". */
+static void expect_schema(const char *source, const char *const *yes, const char *const *no) {
+    char text[1024];
+    size_t n = strlen(source);
+    assert_true(n < sizeof text);
+    for (size_t i = 0; i <= n; i++)
+        text[i] = (char)(source[i] == '\'' ? '"' : source[i]);
+    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA, text, yes, no);
+}
+
 static void test_gbnf(void **state) {
     (void)state;
-    expect_texts(
-        tokenizer, WEFT_GRAMMAR_GBNF, json,
+    expect_gbnf(
+        json,
         TEXTS("{}", "{ \"a\": [1, 2.5e-3, {\"b\":null}] }  \n", "{\"é\\u00e9\\\"\":\"日本\"}"),
         TEXTS("", "{", "{\"a\":}", "[1]", "{\"a\":01}", "{\"\xe6\":1}", "{} x"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"a\"{2,4} | [x-z]+ \"!\"?",
-                 TEXTS("aa", "aaa", "aaaa", "x", "zyx!"), TEXTS("a", "aaaaa", "!", "ax"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF,
-                 "root ::= a |\n  b\na ::= \"1\" # one\n\nb ::= \"\\u00e9\" | [^a-z\\]] \"\\x41\"",
-                 TEXTS("1", "é", "日A"), TEXTS("aA", "]A", "2"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= (\"a\" \"b\")* .", TEXTS("x", "abé"),
-                 TEXTS("", "ab\xc3"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"a\"{0} \"b\"{0,0} \"c\"{3} \"d\"{1,}",
-                 TEXTS("cccd", "cccddddd"), TEXTS("ccc", "accc", "ccd"));
+    expect_gbnf("root ::= \"a\"{2,4} | [x-z]+ \"!\"?", TEXTS("aa", "aaa", "aaaa", "x", "zyx!"),
+                TEXTS("a", "aaaaa", "!", "ax"));
+    expect_gbnf("root ::= a |\n  b\na ::= \"1\" # one\n\nb ::= \"\\u00e9\" | [^a-z\\]] \"\\x41\"",
+                TEXTS("1", "é", "日A"), TEXTS("aA", "]A", "2"));
+    expect_gbnf("root ::= (\"a\" \"b\")* .", TEXTS("x", "abé"), TEXTS("", "ab\xc3"));
+    expect_gbnf("root ::= \"a\"{0} \"b\"{0,0} \"c\"{3} \"d\"{1,}", TEXTS("cccd", "cccddddd"),
+                TEXTS("ccc", "accc", "ccd"));
 }
 
 /* Characters of one to four bytes, around the bounds of their lengths. */
 static void test_characters(void **state) {
     (void)state;
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= [\\u007f-\\u0800\\U00010000-\\U0010FFFF]",
-                 TEXTS("\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xf0\x90\x80\x80",
-                       "\xf4\x8f\xbf\xbf"),
-                 TEXTS("~", "\xe0\xa0\x81", "\xef\xbf\xbf", "\xf4\x90\x80\x80", "\xc1\xbf",
-                       "\xe0\x9f\xbf", "\xf0\x8f\x80\x80"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= [^a]",
-                 TEXTS("\xed\x9f\xbf", "\xee\x80\x80", "b"), TEXTS("\xed\xa0\x80", "a", "\xff"));
+    expect_gbnf("root ::= [\\u007f-\\u0800\\U00010000-\\U0010FFFF]",
+                TEXTS("\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xf0\x90\x80\x80",
+                      "\xf4\x8f\xbf\xbf"),
+                TEXTS("~", "\xe0\xa0\x81", "\xef\xbf\xbf", "\xf4\x90\x80\x80", "\xc1\xbf",
+                      "\xe0\x9f\xbf", "\xf0\x8f\x80\x80"));
+    expect_gbnf("root ::= [^a]", TEXTS("\xed\x9f\xbf", "\xee\x80\x80", "b"),
+                TEXTS("\xed\xa0\x80", "a", "\xff"));
     for (uint32_t c = 0x20; c < 0x11000; c += 97) { /* a class of one */
         char source[64], text[5] = {0};
         if (c >= 0xd800 && c < 0xe000)
@@ -104,25 +120,22 @@ static void test_gbnf_errors_have_a_place(void **state) {
 /* Left recursion within a rule becomes a loop, also behind something that may be empty. */
 static void test_recursion(void **state) {
     (void)state;
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= root \"+\" [0-9] | [0-9]",
-                 TEXTS("1", "1+2", "1+2+3"), TEXTS("", "1+", "+1", "12"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF,
-                 "root ::= e\ne ::= e \"+\" t | e \"-\" t | t\nt ::= t \"*\" f | f\n"
-                 "f ::= \"(\" e \")\" | [a-z]",
-                 TEXTS("a", "a+b*c", "(a-b)*c+(d)", "((a))"), TEXTS("a+", "(a", "a**b", "()"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= o root \"x\" | \"y\"\no ::= \"a\"?",
-                 TEXTS("y", "yx", "ayx", "aayxx", "ayxxx"), TEXTS("x", "ay", "aayx"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= root root | \"a\"",
-                 TEXTS("a", "aa", "aaaaaaaaaaaaaaaaaaaaaa"), TEXTS("", "ab"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= root | \"a\" | root root root",
-                 TEXTS("a", "aaa", "aaaaa"), TEXTS("", "b", "aa"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= ((\"a\"*)*)* | (\"\" | \"b\"*)+",
-                 TEXTS("", "aaa", "bb"), TEXTS("ab"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF,
-                 "root ::= n n n \"x\"\nn ::= m m\nm ::= \"\" | \"a\"", TEXTS("x", "ax", "aaaaaax"),
-                 TEXTS("aaaaaaax", "a"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_GBNF, "root ::= \"(\" root \")\" root | \"\"",
-                 TEXTS("", "()", "(())()", "()()()"), TEXTS("(", ")", "())"));
+    expect_gbnf("root ::= root \"+\" [0-9] | [0-9]", TEXTS("1", "1+2", "1+2+3"),
+                TEXTS("", "1+", "+1", "12"));
+    expect_gbnf("root ::= e\ne ::= e \"+\" t | e \"-\" t | t\nt ::= t \"*\" f | f\n"
+                "f ::= \"(\" e \")\" | [a-z]",
+                TEXTS("a", "a+b*c", "(a-b)*c+(d)", "((a))"), TEXTS("a+", "(a", "a**b", "()"));
+    expect_gbnf("root ::= o root \"x\" | \"y\"\no ::= \"a\"?",
+                TEXTS("y", "yx", "ayx", "aayxx", "ayxxx"), TEXTS("x", "ay", "aayx"));
+    expect_gbnf("root ::= root root | \"a\"", TEXTS("a", "aa", "aaaaaaaaaaaaaaaaaaaaaa"),
+                TEXTS("", "ab"));
+    expect_gbnf("root ::= root | \"a\" | root root root", TEXTS("a", "aaa", "aaaaa"),
+                TEXTS("", "b", "aa"));
+    expect_gbnf("root ::= ((\"a\"*)*)* | (\"\" | \"b\"*)+", TEXTS("", "aaa", "bb"), TEXTS("ab"));
+    expect_gbnf("root ::= n n n \"x\"\nn ::= m m\nm ::= \"\" | \"a\"", TEXTS("x", "ax", "aaaaaax"),
+                TEXTS("aaaaaaax", "a"));
+    expect_gbnf("root ::= \"(\" root \")\" root | \"\"", TEXTS("", "()", "(())()", "()()()"),
+                TEXTS("(", ")", "())"));
     expect_error(WEFT_GRAMMAR_GBNF, "root ::= b \"x\" | \"y\"\nb ::= root \"z\" | \"w\"",
                  WEFT_E_UNSUPPORTED, "rule 'root' begins with itself through rule 'b'");
     expect_error(WEFT_GRAMMAR_GBNF,
@@ -239,15 +252,12 @@ static void test_ends(void **state) {
 
 static void test_regex(void **state) {
     (void)state;
-    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "(\\d{3}-)?\\d{4}", TEXTS("1234", "555-1234"),
-                 TEXTS("123", "555-123", "a1234"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "^(?:yes|no|(?<x>may)be)$",
-                 TEXTS("yes", "no", "maybe"), TEXTS("may", "yess", ""));
-    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "[^\\d\\s]+?\\.\\x41\\u00e9*[a\\]-]{2,}",
-                 TEXTS("b.A]-", "zz.Aéé-a"), TEXTS("1.Aaa", "b.Aa", "é.Aaa"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "a{,3}|a{2|.\\S", TEXTS("a{,3}", "a{2", "éé"),
-                 TEXTS("a", "\n1", "é "));
-    expect_texts(tokenizer, WEFT_GRAMMAR_REGEX, "", TEXTS(""), TEXTS("a"));
+    expect_regex("(\\d{3}-)?\\d{4}", TEXTS("1234", "555-1234"), TEXTS("123", "555-123", "a1234"));
+    expect_regex("^(?:yes|no|(?<x>may)be)$", TEXTS("yes", "no", "maybe"), TEXTS("may", "yess", ""));
+    expect_regex("[^\\d\\s]+?\\.\\x41\\u00e9*[a\\]-]{2,}", TEXTS("b.A]-", "zz.Aéé-a"),
+                 TEXTS("1.Aaa", "b.Aa", "é.Aaa"));
+    expect_regex("a{,3}|a{2|.\\S", TEXTS("a{,3}", "a{2", "éé"), TEXTS("a", "\n1", "é "));
+    expect_regex("", TEXTS(""), TEXTS("a"));
     expect_error(WEFT_GRAMMAR_REGEX, "a(b", WEFT_E_FORMAT, "column 2: this group has no end");
     expect_error(WEFT_GRAMMAR_REGEX, "a)b", WEFT_E_FORMAT, "column 2");
     expect_error(WEFT_GRAMMAR_REGEX, "(?=a)", WEFT_E_UNSUPPORTED, "column 1");
@@ -260,98 +270,87 @@ static void test_regex(void **state) {
     expect_error(WEFT_GRAMMAR_REGEX, "a\\", WEFT_E_FORMAT, "column 2");
 }
 
+static void test_multiples(void **state) {
+    (void)state;
+    expect_schema("{'type': 'integer', 'multipleOf': 7}",
+                  TEXTS("0", "7", "-14", "700000007", "343"), TEXTS("1", "-0", "07", "8", "7.0"));
+    expect_schema("{'type': 'number', 'multipleOf': 0.25}",
+                  TEXTS("0", "7", "-0.25", "1234.75", "0.5", "0.50", "-3"),
+                  TEXTS("0.3", "-0", "07.5", "0.125", "1.7", "1.", ".5", "1e3"));
+    expect_schema("{'type': 'number', 'multipleOf': 0.01, 'minimum': 0, 'exclusiveMaximum': 20}",
+                  TEXTS("0", "0.01", "0.07", "0.29", "19.99", "4.35"),
+                  TEXTS("20", "-0.01", "20.00", "0.001", "19.999"));
+    expect_schema("{'allOf': [{'multipleOf': 0.4}, {'multipleOf': 0.5}], 'type': 'number'}",
+                  TEXTS("0", "2", "4", "-10"), TEXTS("1", "0.4", "2.5", "3"));
+    expect_schema("{'type': 'integer', 'multipleOf': 1.5, 'minimum': 1}", TEXTS("3", "6", "99"),
+                  TEXTS("1", "1.5", "0", "4"));
+    /* Exactly one of them, whatever the spelling. */
+    expect_schema("{'type': 'number', 'oneOf': [{'multipleOf': 5}, {'multipleOf': 3}]}",
+                  TEXTS("5", "3", "-9", "20"), TEXTS("15", "0", "-0", "4", "15.0", "2.5", "30"));
+    /* What a double would round to a multiple is none either. */
+    expect_schema("{'type': 'number', 'minimum': 1, 'not': {'multipleOf': 5}}",
+                  TEXTS("4.99999", "14.999999", "123456789.012345", "7", "100000000000001"),
+                  TEXTS("14.9999999999999999", "5.00000000000000001", "15", "10.000000"));
+    expect_schema("{'type': 'number', 'minimum': 0, 'maximum': 2, 'not': {'multipleOf': 0.5}}",
+                  TEXTS("0.25", "1.2", "0.05", "1.51"),
+                  TEXTS("0", "0.5", "1.50", "1.000", "2", "2.0"));
+    expect_schema("{'multipleOf': 0.1, 'enum': [0.3, 0.7, 0.25, 2, 1e3]}", TEXTS("0.3", "0.7", "2"),
+                  TEXTS("0.25"));
+}
+
+/* A format that must not be met, and one beside listed values. */
+static void test_formats(void **state) {
+    (void)state;
+    expect_schema("{'type': 'string', 'oneOf': [{'format': 'ipv4'}, {'format': 'email'}]}",
+                  TEXTS("\"127.0.0.1\"", "\"a@b.c\""), TEXTS("\"127.0.0\"", "\"a\"", "\"\""));
+    expect_schema("{'type': 'string', 'not': {'format': 'date'}, 'maxLength': 12}",
+                  TEXTS("\"\"", "\"2024-1-1\"", "\"today\""),
+                  TEXTS("\"2024-01-01\"", "\"2024-02-30\"", "\"\\u0032024-01-01\""));
+    /* A name that nobody knows is an annotation: nothing fails it. */
+    expect_schema("{'type': ['string', 'null'], 'not': {'type': 'string', 'format': 'my'}}",
+                  TEXTS("null"), TEXTS("\"\"", "\"a\""));
+    expect_schema("{'format': 'date', 'enum': ['2024-01-01', 'now', 7]}",
+                  TEXTS("\"2024-01-01\"", "7"), TEXTS("\"now\""));
+}
+
 /* Conditions, exclusions and rules of numbers, items and members. */
 static void test_schemas_by_other_keywords(void **state) {
     (void)state;
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA, "{\"type\": \"integer\", \"multipleOf\": 7}",
-                 TEXTS("0", "7", "-14", "700000007", "343"), TEXTS("1", "-0", "07", "8", "7.0"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"number\", \"multipleOf\": 0.25}",
-                 TEXTS("0", "7", "-0.25", "1234.75", "0.5", "0.50", "-3"),
-                 TEXTS("0.3", "-0", "07.5", "0.125", "1.7", "1.", ".5", "1e3"));
-    expect_texts(
-        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-        "{\"type\": \"number\", \"multipleOf\": 0.01, \"minimum\": 0, \"exclusiveMaximum\": 20}",
-        TEXTS("0", "0.01", "0.07", "0.29", "19.99", "4.35"),
-        TEXTS("20", "-0.01", "20.00", "0.001", "19.999"));
-    expect_texts(
-        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-        "{\"allOf\": [{\"multipleOf\": 0.4}, {\"multipleOf\": 0.5}], \"type\": \"number\"}",
-        TEXTS("0", "2", "4", "-10"), TEXTS("1", "0.4", "2.5", "3"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"integer\", \"multipleOf\": 1.5, \"minimum\": 1}",
-                 TEXTS("3", "6", "99"), TEXTS("1", "1.5", "0", "4"));
-    /* Exactly one of them, whatever the spelling. */
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"number\", \"oneOf\": [{\"multipleOf\": 5}, {\"multipleOf\": 3}]}",
-                 TEXTS("5", "3", "-9", "20"), TEXTS("15", "0", "-0", "4", "15.0", "2.5", "30"));
-    expect_texts(
-        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-        "{\"type\": \"number\", \"minimum\": 0, \"maximum\": 2, \"not\": {\"multipleOf\": 0.5}}",
-        TEXTS("0.25", "1.2", "0.05", "1.51"), TEXTS("0", "0.5", "1.50", "1.000", "2", "2.0"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"multipleOf\": 0.1, \"enum\": [0.3, 0.7, 0.25, 2, 1e3]}",
-                 TEXTS("0.3", "0.7", "2"), TEXTS("0.25"));
-    expect_texts(
-        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-        "{\"type\": \"string\", \"oneOf\": [{\"format\": \"ipv4\"}, {\"format\": \"email\"}]}",
-        TEXTS("\"127.0.0.1\"", "\"a@b.c\""), TEXTS("\"127.0.0\"", "\"a\"", "\"\""));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"string\", \"not\": {\"format\": \"date\"}, \"maxLength\": 12}",
-                 TEXTS("\"\"", "\"2024-1-1\"", "\"today\""),
-                 TEXTS("\"2024-01-01\"", "\"2024-02-30\"", "\"\\u0032024-01-01\""));
-    /* A name that nobody knows is an annotation: nothing fails it. */
-    expect_texts(
-        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-        "{\"type\": [\"string\", \"null\"], \"not\": {\"type\": \"string\", \"format\": \"my\"}}",
-        TEXTS("null"), TEXTS("\"\"", "\"a\""));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"format\": \"date\", \"enum\": [\"2024-01-01\", \"now\", 7]}",
-                 TEXTS("\"2024-01-01\"", "7"), TEXTS("\"now\""));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"string\", \"not\": {\"enum\": [\"ab\", \"a\\n\"]}}",
-                 TEXTS("\"\"", "\"a\"", "\"abc\"", "\"a\\t\"", "\"é\""),
-                 TEXTS("\"ab\"", "\"a\\n\"", "\"\\u0061b\""));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"integer\", \"oneOf\": [{\"minimum\": 0, \"maximum\": 9},"
-                 " {\"minimum\": 5, \"maximum\": 20}]}",
-                 TEXTS("0", "4", "10", "20"), TEXTS("5", "9", "21", "-1"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"object\", \"properties\": {\"k\": {\"enum\": [\"a\", \"b\"]},"
-                 " \"x\": {\"type\": \"integer\"}}, \"required\": [\"k\"],"
-                 " \"if\": {\"properties\": {\"k\": {\"const\": \"a\"}}},"
-                 " \"then\": {\"required\": [\"x\"]}}",
-                 TEXTS("{\"k\":\"a\",\"x\":1}", "{\"k\":\"b\"}", "{\"k\":\"b\",\"x\":1}"),
-                 TEXTS("{\"k\":\"a\"}", "{\"x\":1}"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"object\", \"properties\": {\"a\": {}, \"b\": {}},"
-                 " \"dependentRequired\": {\"a\": [\"b\"]}}",
-                 TEXTS("{}", "{\"b\":1}", "{\"a\":1,\"b\":1}"), TEXTS("{\"a\":1}"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"array\", \"items\": {\"enum\": [1, 2, 3]}, \"contains\":"
-                 " {\"const\": 2}, \"maxContains\": 2}",
-                 TEXTS("[2]", "[1,2]", "[2,3,2]", "[1,2,3,1]"), TEXTS("[]", "[1,3]", "[2,2,2]"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"array\", \"uniqueItems\": true, \"items\": {\"enum\": [\"a\", \"b\","
-                 " \"c\"]}, \"minItems\": 1, \"maxItems\": 2}",
-                 TEXTS("[\"a\"]", "[\"a\",\"c\"]", "[\"b\", \"c\"]"),
-                 TEXTS("[]", "[\"a\",\"a\"]", "[\"a\",\"b\",\"c\"]"));
-    expect_texts(
-        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-        "{\"type\": \"object\", \"properties\": {\"xa\": {}}, \"patternProperties\":"
-        " {\"^x\": {\"type\": \"integer\"}, \"y$\": {\"type\": \"boolean\"}},"
-        " \"additionalProperties\": false}",
+    expect_schema("{'type': 'string', 'not': {'enum': ['ab', 'a\\n']}}",
+                  TEXTS("\"\"", "\"a\"", "\"abc\"", "\"a\\t\"", "\"é\""),
+                  TEXTS("\"ab\"", "\"a\\n\"", "\"\\u0061b\""));
+    expect_schema("{'type': 'integer', 'oneOf': [{'minimum': 0, 'maximum': 9},"
+                  " {'minimum': 5, 'maximum': 20}]}",
+                  TEXTS("0", "4", "10", "20"), TEXTS("5", "9", "21", "-1"));
+    expect_schema("{'type': 'object', 'properties': {'k': {'enum': ['a', 'b']},"
+                  " 'x': {'type': 'integer'}}, 'required': ['k'],"
+                  " 'if': {'properties': {'k': {'const': 'a'}}},"
+                  " 'then': {'required': ['x']}}",
+                  TEXTS("{\"k\":\"a\",\"x\":1}", "{\"k\":\"b\"}", "{\"k\":\"b\",\"x\":1}"),
+                  TEXTS("{\"k\":\"a\"}", "{\"x\":1}"));
+    expect_schema("{'type': 'object', 'properties': {'a': {}, 'b': {}},"
+                  " 'dependentRequired': {'a': ['b']}}",
+                  TEXTS("{}", "{\"b\":1}", "{\"a\":1,\"b\":1}"), TEXTS("{\"a\":1}"));
+    expect_schema("{'type': 'array', 'items': {'enum': [1, 2, 3]}, 'contains':"
+                  " {'const': 2}, 'maxContains': 2}",
+                  TEXTS("[2]", "[1,2]", "[2,3,2]", "[1,2,3,1]"), TEXTS("[]", "[1,3]", "[2,2,2]"));
+    expect_schema("{'type': 'array', 'uniqueItems': true, 'items': {'enum': ['a', 'b',"
+                  " 'c']}, 'minItems': 1, 'maxItems': 2}",
+                  TEXTS("[\"a\"]", "[\"a\",\"c\"]", "[\"b\", \"c\"]"),
+                  TEXTS("[]", "[\"a\",\"a\"]", "[\"a\",\"b\",\"c\"]"));
+    expect_schema(
+        "{'type': 'object', 'properties': {'xa': {}}, 'patternProperties':"
+        " {'^x': {'type': 'integer'}, 'y$': {'type': 'boolean'}},"
+        " 'additionalProperties': false}",
         TEXTS("{}", "{\"xa\":1}", "{\"xb\":3,\"ay\":true}"),
         TEXTS("{\"xa\":true}", "{\"xb\":true}", "{\"a\":1}", "{\"xy\":1}", "{\"\\u0078b\":true}"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"object\", \"propertyNames\": {\"pattern\": \"^[a-c]+$\"},"
-                 " \"properties\": {\"ab\": {\"const\": 1}, \"xy\": {}},"
-                 " \"additionalProperties\": true}",
-                 TEXTS("{\"ab\":1}", "{\"ba\":2}", "{\"ab\":1,\"c\":{}}"),
-                 TEXTS("{\"ab\":2}", "{\"xy\":1}", "{\"d\":1}"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"enum\": [\"a\", \"bb\", 3, [1]], \"not\": {\"minLength\": 2}}", TEXTS("\"a\""),
-                 TEXTS("\"bb\""));
+    expect_schema("{'type': 'object', 'propertyNames': {'pattern': '^[a-c]+$'},"
+                  " 'properties': {'ab': {'const': 1}, 'xy': {}},"
+                  " 'additionalProperties': true}",
+                  TEXTS("{\"ab\":1}", "{\"ba\":2}", "{\"ab\":1,\"c\":{}}"),
+                  TEXTS("{\"ab\":2}", "{\"xy\":1}", "{\"d\":1}"));
+    expect_schema("{'enum': ['a', 'bb', 3, [1]], 'not': {'minLength': 2}}", TEXTS("\"a\""),
+                  TEXTS("\"bb\""));
 }
 
 /* A choice of which exactly one holds, numbers beside a bound, members that nothing has evaluated,
@@ -360,48 +359,36 @@ static void test_schemas_with_exact_edges(void **state) {
     (void)state;
     const char *const fractions[] = {"1.5", "-0.25", "0.000001", NULL};
     const char *const others[] = {"1", "-3", "0", "1.0", "2.50", "1e3", "\"a\"", NULL};
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"oneOf\": [{\"type\": \"integer\"}, {\"type\": \"number\"}]}", fractions,
-                 others);
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"number\", \"not\": {\"type\": \"integer\"}}", fractions, others);
+    expect_schema("{'oneOf': [{'type': 'integer'}, {'type': 'number'}]}", fractions, others);
+    expect_schema("{'type': 'number', 'not': {'type': 'integer'}}", fractions, others);
     /* 3.1400000000000001 and 3.14 are one double. */
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"number\", \"exclusiveMinimum\": 3.14, \"exclusiveMaximum\": 90}",
-                 TEXTS("3.141", "3.15", "3.140001", "89.9999999", "4"),
-                 TEXTS("3.14", "3.1400000000000001", "90", "89.9999999999999999"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"integer\", \"minimum\": -9007199254740991,"
-                 " \"maximum\": 9007199254740991}",
-                 TEXTS("9007199254740991", "-9007199254740991", "0"),
-                 TEXTS("9007199254740992", "-9007199254740992"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"properties\": {\"b\": {}}, \"allOf\": [{\"type\": \"object\", \"properties\":"
-                 " {\"a\": {}}, \"unevaluatedProperties\": false}]}",
-                 TEXTS("{}", "{\"a\":1}"), TEXTS("{\"b\":1}", "{\"b\":1,\"a\":1}"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"object\", \"properties\": {\"b\": {}}, \"allOf\": [{\"properties\":"
-                 " {\"a\": {}}}], \"unevaluatedProperties\": false}",
-                 TEXTS("{}", "{\"b\":1,\"a\":1}"), TEXTS("{\"c\":1}"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"array\", \"prefixItems\": [{\"type\": \"integer\"}],"
-                 " \"unevaluatedItems\": {\"type\": \"boolean\"}}",
-                 TEXTS("[]", "[1]", "[1,true]"), TEXTS("[1,2]", "[true]"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"object\", \"properties\": {\"a\": {}, \"b\": {}, \"c\": {}},"
-                 " \"required\": [\"b\"], \"minProperties\": 2, \"maxProperties\": 2}",
-                 TEXTS("{\"a\":1,\"b\":2}", "{\"b\":1,\"c\":2}"),
-                 TEXTS("{}", "{\"b\":1}", "{\"a\":1,\"c\":2}", "{\"a\":1,\"b\":2,\"c\":3}"));
-    expect_texts(tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-                 "{\"type\": \"object\", \"propertyNames\": {\"enum\": [\"en\", \"de\"]},"
-                 " \"additionalProperties\": {\"type\": \"integer\"}, \"minProperties\": 1}",
-                 TEXTS("{\"en\":1}", "{\"de\":1}", "{\"en\":1,\"de\":2}"),
-                 TEXTS("{}", "{\"fr\":1}", "{\"en\":true}"));
-    expect_texts(
-        tokenizer, WEFT_GRAMMAR_JSON_SCHEMA,
-        "{\"$id\": \"urn:x\", \"$defs\": {\"a\": {\"$anchor\": \"n\", \"type\": \"null\"}},"
-        " \"anyOf\": [{\"$ref\": \"#n\"}, {\"$ref\": \"urn:x#/$defs/a\"}]}",
-        TEXTS("null"), TEXTS("1"));
+    expect_schema("{'type': 'number', 'exclusiveMinimum': 3.14, 'exclusiveMaximum': 90}",
+                  TEXTS("3.141", "3.15", "3.140001", "89.9999999", "4"),
+                  TEXTS("3.14", "3.1400000000000001", "90", "89.9999999999999999"));
+    expect_schema("{'type': 'integer', 'minimum': -9007199254740991,"
+                  " 'maximum': 9007199254740991}",
+                  TEXTS("9007199254740991", "-9007199254740991", "0"),
+                  TEXTS("9007199254740992", "-9007199254740992"));
+    expect_schema("{'properties': {'b': {}}, 'allOf': [{'type': 'object', 'properties':"
+                  " {'a': {}}, 'unevaluatedProperties': false}]}",
+                  TEXTS("{}", "{\"a\":1}"), TEXTS("{\"b\":1}", "{\"b\":1,\"a\":1}"));
+    expect_schema("{'type': 'object', 'properties': {'b': {}}, 'allOf': [{'properties':"
+                  " {'a': {}}}], 'unevaluatedProperties': false}",
+                  TEXTS("{}", "{\"b\":1,\"a\":1}"), TEXTS("{\"c\":1}"));
+    expect_schema("{'type': 'array', 'prefixItems': [{'type': 'integer'}],"
+                  " 'unevaluatedItems': {'type': 'boolean'}}",
+                  TEXTS("[]", "[1]", "[1,true]"), TEXTS("[1,2]", "[true]"));
+    expect_schema("{'type': 'object', 'properties': {'a': {}, 'b': {}, 'c': {}},"
+                  " 'required': ['b'], 'minProperties': 2, 'maxProperties': 2}",
+                  TEXTS("{\"a\":1,\"b\":2}", "{\"b\":1,\"c\":2}"),
+                  TEXTS("{}", "{\"b\":1}", "{\"a\":1,\"c\":2}", "{\"a\":1,\"b\":2,\"c\":3}"));
+    expect_schema("{'type': 'object', 'propertyNames': {'enum': ['en', 'de']},"
+                  " 'additionalProperties': {'type': 'integer'}, 'minProperties': 1}",
+                  TEXTS("{\"en\":1}", "{\"de\":1}", "{\"en\":1,\"de\":2}"),
+                  TEXTS("{}", "{\"fr\":1}", "{\"en\":true}"));
+    expect_schema("{'$id': 'urn:x', '$defs': {'a': {'$anchor': 'n', 'type': 'null'}},"
+                  " 'anyOf': [{'$ref': '#n'}, {'$ref': 'urn:x#/$defs/a'}]}",
+                  TEXTS("null"), TEXTS("1"));
 }
 
 /* Long texts with a limit share their states. */
@@ -451,6 +438,8 @@ int main(void) {
         cmocka_unit_test(test_masks_of_long_repetitions),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_regex),
+        cmocka_unit_test(test_multiples),
+        cmocka_unit_test(test_formats),
         cmocka_unit_test(test_schemas_by_other_keywords),
         cmocka_unit_test(test_schemas_with_exact_edges),
         cmocka_unit_test(test_long_strings_are_counted),
