@@ -122,7 +122,7 @@ static bool is_inside(weft_grammar_kind kind, const char *text) {
     if (kind == WEFT_GRAMMAR_GBNF)
         return strstr(text, "::=") != NULL;
     return kind == WEFT_GRAMMAR_REGEX || text[strspn(text, " \t\r\n")] == '{' ||
-           strcmp(text, "true") == 0;
+           strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
 }
 
 static int compile(tool_choosing *c, const weft_tokenizer *t) {

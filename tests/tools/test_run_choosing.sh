@@ -72,6 +72,8 @@ call 1 run -m "$m" -p hi --grammar "$work/g"
 says "line 1, column 14"
 call 1 run -m "$m" -p hi --json-schema '{"$dynamicRef": "#x"}'
 says "'\$dynamicRef' is not supported"
+call 1 run -m "$m" -p hi --json-schema false
+says "no text at all"
 call 1 run -m "$m" -p hi --json-schema "$work/no-such-file"
 says no-such-file
 # Each of the three is a file, a file behind @, or the text itself.

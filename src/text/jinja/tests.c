@@ -64,7 +64,7 @@ static bool is_iterable(jinja *j, value v, args_of args) {
 }
 static bool is_callable(jinja *j, value v, args_of args) {
     (void)j, (void)args;
-    return jinja_is_callable(v);
+    return jinja_is_callable(v) || v.type == JINJA_UNDEFINED; /* whose call is what fails */
 }
 static bool is_escaped(jinja *j, value v, args_of args) {
     (void)j, (void)v, (void)args;

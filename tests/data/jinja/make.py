@@ -124,6 +124,18 @@ TEMPLATES = r"""
 {{ d | tojson(indent=2) }} {{ [] | tojson(indent=2) }} {{ d | tojson(separators=(',', ':')) }} {{ {'b': 1, 'a': 2} | tojson(sort_keys=true) }} {{ [1] | tojson(indent=0) }} {{ [1, [2]] | tojson(indent=4, separators=(',', ':')) }}
 {{ missing | tojson }}
 {{ d.items() | tojson }}
+{{ missing is callable }}{{ i is callable }}{{ range is callable }}{{ s is callable }}
+{{ 'abcdef'[::-1] }}{{ 'abcdef'[-2:] }}{{ 'abcdef'[10:] }}{{ [1, 2, 3][-5:2] }}{{ 'é漢🎉'[1] }}{{ 'é漢🎉' | length }}
+{{ 7 // -2 }}{{ -7 % 3 }}{{ 7.5 // 2 }}{{ -7.5 % 2 }}{{ 2 ** -1 }}{{ -2 ** 2 }}{{ 2 ** 3 ** 2 }}{{ 0 ** 0 }}{{ 3 // 0.5 }}
+{{ '%5.2f|%-5s|%05d|%x|%r|%%' % (3.14159, 'ab', 42, 255, 'q') }}
+{{ 3.0 }}{{ 1e20 }}{{ 1e-7 }}{{ 0.1 + 0.2 }}{{ 1e16 }}{{ 123456789.123 }}{{ -0.0 }}{{ '3.7' | int }}{{ 'x' | int(9) }}{{ 2.5 | round }}
+{{ 1 < 2 < 3 }}{{ 1 == 1.0 }}{{ true == 1 }}{{ [1] == [1.0] }}{{ [1, 2] < [1, 3] }}{{ not true == false }}
+{{ {1: 2, 'a': 3, none: 4, true: 5} }}
+{{ 'a' < 1 }}
+{{ {} < {} }}
+{{ [1] + 'a' }}
+{{ 'ab'.partition('b') }}{{ 'a\nb\r\nc'.splitlines() }}{{ 'abcabc'.count('bc') }}
+{{ '\x41\u00e9\U0001F389\a\q' | tojson }}
 {{ s is string }} {{ i is number }} {{ x is float }} {{ i is integer }} {{ t is integer }} {{ t is boolean }} {{ t is true }} {{ f is false }} {{ t is number }} {{ n is none }} {{ missing is defined }} {{ missing is undefined }} {{ d is mapping }} {{ l is mapping }} {{ l is sequence }} {{ s is sequence }} {{ d is sequence }} {{ i is sequence }} {{ missing is sequence }} {{ d.items() is sequence }}
 {{ l is iterable }} {{ s is iterable }} {{ d is iterable }} {{ i is iterable }} {{ n is iterable }} {{ missing is iterable }} {{ range is callable }} {{ s is callable }} {{ 4 is even }} {{ 3 is odd }} {{ 6 is divisibleby 3 }} {{ 6 is divisibleby(4) }} {{ 'a' is lower }} {{ 'A' is upper }} {{ '1' is lower }} {{ 1 is eq 1 }} {{ 1 is ne 2 }} {{ 1 is lt 2 }} {{ 1 is ge 1 }} {{ 'a' is in ['a'] }} {{ 'a' is in 'abc' }} {{ n is sameas none }} {{ t is sameas true }} {{ 1 is sameas true }} {{ 'upper' is filter }} {{ 'odd' is test }}
 {{ s is not none }} {{ not s is none }} {{ s is defined and s }} {{ missing is not defined }} {{ (1 + 1) is even }} {{ 1 + 1 is even }}
