@@ -104,26 +104,51 @@ static void test_tables(void **state) {
     }
 }
 
-/* The four codes of columns 4 h … of an entry, two bits each. */
-static uint8_t half_of(uint32_t entry, unsigned h) {
+/* Half h of an entry: two bits a column of eight, four of four. */
+static uint8_t half_of(const weft_book *book, unsigned h, uint32_t entry) {
+    if (book == &weft_book_iq3_xxs || book == &weft_book_iq3_s)
+        return (uint8_t)((entry >> (16 * h) & 15) | (entry >> (16 * h + 8) & 15) << 4);
     uint32_t codes = entry >> (4 * h) & 0x0f0f0f0f;
     return (uint8_t)(codes | codes >> 6 | codes >> 12 | codes >> 18);
 }
 
-/* IQ1: every index has a number of its own, whose entry is the index's, and the tables for
- * permutations of bytes give both of its halves. */
-static void test_iq1_numbers(void **state) {
+/* What the tables have for half h of number n. */
+static uint8_t table_half(const weft_book *book, unsigned h, unsigned n) {
+    unsigned region = n >> 8, low = n & 255, table, shift = h;
+    if (region == 0)
+        table = low < 128 ? 0 : 1 + (h ? low & 1 : low >> 6 & 1);
+    else if (region <= book->n_pairs)
+        table = 1 + 2 * region + (h ? low >> 7 : low >> 6 & 1);
+    else
+        table = 2 + region + book->n_pairs, shift = 2 * h;
+    unsigned n_tables = 2 + book->n / 256 + book->n_pairs;
+    return book->halves[64 * (h * n_tables + table) + (low >> shift & 63)];
+}
+
+/* Every index of a codebook has a number of its own, whose entry is the index's, and the tables
+ * for permutations of bytes give both of its halves. */
+static void test_book_numbers(void **state) {
     (void)state;
-    bool seen[2048] = {false};
-    for (size_t index = 0; index < 2048; index++) {
-        unsigned n = weft_iq1_numbers[index], bin = n & 63;
-        unsigned place = (n >> 6 & 3) * 8 + (n >> 8);
-        assert_true(n < 2048 && !seen[n]);
-        seen[n] = true;
-        assert_int_equal(weft_iq1_entries[n], weft_grid_iq1[index]);
-        assert_int_equal(weft_iq1_first[n], half_of(weft_iq1_entries[n], 0));
-        bool below = place < weft_iq1_second[2][bin] / 8;
-        assert_int_equal(weft_iq1_second[below ? 0 : 1][bin], half_of(weft_iq1_entries[n], 1));
+    const struct {
+        const weft_book *book;
+        const uint32_t *grid;
+        unsigned n;
+    } books[] = {
+        {&weft_book_iq1, weft_grid_iq1, 2048},        {&weft_book_iq2_s, weft_grid_iq2_s, 1024},
+        {&weft_book_iq2_xs, weft_grid_iq2_xs, 512},   {&weft_book_iq2_xxs, weft_grid_iq2_xxs, 256},
+        {&weft_book_iq3_xxs, weft_grid_iq3_xxs, 256}, {&weft_book_iq3_s, weft_grid_iq3_s, 512}};
+    for (size_t i = 0; i < sizeof books / sizeof books[0]; i++) {
+        const weft_book *book = books[i].book;
+        bool seen[2048] = {false};
+        assert_int_equal(book->n, books[i].n);
+        for (unsigned index = 0; index < book->n; index++) {
+            unsigned n = book->numbers[index];
+            assert_true(n < book->n && !seen[n]);
+            seen[n] = true;
+            assert_int_equal(book->entries[n], books[i].grid[index]);
+            for (unsigned h = 0; h < 2; h++)
+                assert_int_equal(table_half(book, h, n), half_of(book, h, book->entries[n]));
+        }
     }
 }
 
@@ -132,7 +157,7 @@ int main(void) {
         cmocka_unit_test(test_rows_come_back),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_iq1_numbers),
+        cmocka_unit_test(test_book_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

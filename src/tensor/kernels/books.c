@@ -1,40 +1,22 @@
 /* Entries of codebooks in panels (blocks.h), and the codes that they stand for. */
 #include "tensor/kernels/books.h"
-#include "tensor/kernels/grids.h"
 
 #include <string.h>
 
-const uint32_t *weft_book_of(weft_form form) {
+const weft_book *weft_book_of(weft_form form) {
     switch (form) {
     case WEFT_FORM_IQ2_XXS:
-        return weft_grid_iq2_xxs;
+        return &weft_book_iq2_xxs;
     case WEFT_FORM_IQ2_XS:
-        return weft_grid_iq2_xs;
+        return &weft_book_iq2_xs;
     case WEFT_FORM_IQ2_S:
-        return weft_grid_iq2_s;
+        return &weft_book_iq2_s;
     case WEFT_FORM_IQ3_XXS:
-        return weft_grid_iq3_xxs;
+        return &weft_book_iq3_xxs;
     case WEFT_FORM_IQ3_S:
-        return weft_grid_iq3_s;
+        return &weft_book_iq3_s;
     default:
-        return weft_iq1_entries;
-    }
-}
-
-const uint8_t *weft_book_halves(weft_form form) {
-    switch (form) {
-    case WEFT_FORM_IQ2_XXS:
-        return weft_halves_iq2_xxs[0];
-    case WEFT_FORM_IQ2_XS:
-        return weft_halves_iq2_xs[0];
-    case WEFT_FORM_IQ2_S:
-        return weft_halves_iq2_s[0];
-    case WEFT_FORM_IQ3_XXS:
-        return weft_halves_iq3_xxs[0];
-    case WEFT_FORM_IQ3_S:
-        return weft_halves_iq3_s[0];
-    default:
-        return weft_iq1_first;
+        return &weft_book_iq1;
     }
 }
 
@@ -141,7 +123,7 @@ static int16_t odd(unsigned s) {
 
 void weft_entries_block(weft_form form, const weft_entries *e, weft_block *out) {
     const weft_form_info *f = &weft_forms[form];
-    const uint32_t *book = weft_book_of(form);
+    const uint32_t *book = weft_book_of(form)->entries;
     unsigned sign = f->entries == 8 ? 8 : 4; /* what a negative column adds to its code */
     for (unsigned i = 0; i < 8; i++) {
         uint32_t codes = f->entries == 8 ? book[e->index[i]]

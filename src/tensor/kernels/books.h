@@ -4,10 +4,11 @@
 #define WEFT_KERNELS_BOOKS_H
 
 #include "tensor/kernels/blocks.h"
+#include "tensor/kernels/grids.h"
 
 /* 32 columns of one row: four entries of eight columns, or (IQ3) eight of four. */
 typedef struct weft_entries {
-    uint16_t index[8]; /* IQ1: numbers of our own (grids.h) */
+    uint16_t index[8]; /* numbers of our own (grids.h) */
     uint8_t signs[4];  /* bit i: column i of eight is negative; IQ1: all alike, shifted down */
     uint8_t sc;        /* as the file codes it: IQ2_XS, IQ2_S two nibbles, IQ1_M twice three bits */
     uint16_t d;
@@ -23,10 +24,8 @@ void weft_panel_entries_read(weft_form form, const uint8_t *panel, size_t r, siz
 /* The codes (packing.c) and scales that they stand for. */
 void weft_entries_block(weft_form form, const weft_entries *e, weft_block *out);
 
-/* The codebook of a form, the same in halves (of IQ1 the first one), and the bits of its indices.
- */
-const uint32_t *weft_book_of(weft_form form);
-const uint8_t *weft_book_halves(weft_form form);
+/* The codebook of a form, and the bits of its indices. */
+const weft_book *weft_book_of(weft_form form);
 static inline unsigned weft_book_bits(weft_form form) {
     return form < WEFT_FORM_IQ2_XXS                              ? 11
            : form == WEFT_FORM_IQ2_S                             ? 10

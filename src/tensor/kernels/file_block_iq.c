@@ -1,7 +1,6 @@
 /* Blocks of the IQ types with codebooks: an index and signs stand for eight columns, in IQ3 for
  * four. */
 #include "tensor/kernels/books.h"
-#include "tensor/kernels/grids.h"
 
 static unsigned u16_at(const uint8_t *p) {
     return p[0] | (unsigned)p[1] << 8;
@@ -73,7 +72,7 @@ static void read_iq3_s(const uint8_t *p, size_t sub, weft_entries *out) {
 static void read_iq1_s(const uint8_t *p, size_t sub, weft_entries *out) {
     unsigned rest = u16_at(p + 34 + 2 * sub);
     for (unsigned i = 0; i < 4; i++) {
-        out->index[i] = weft_iq1_numbers[p[2 + 4 * sub + i] | (rest >> (3 * i) & 7) << 8];
+        out->index[i] = (uint16_t)(p[2 + 4 * sub + i] | (rest >> (3 * i) & 7) << 8);
         out->signs[i] = rest >> 15 ? 0xff : 0;
     }
     out->sc = rest >> 12 & 7;
@@ -86,7 +85,7 @@ static void read_iq1_m(const uint8_t *p, size_t sub, weft_entries *out) {
     unsigned d = 0;
     for (unsigned i = 0; i < 4; i++) {
         unsigned nibble = (unsigned)p[32 + 2 * sub + i / 2] >> (i % 2 * 4) & 15;
-        out->index[i] = weft_iq1_numbers[p[4 * sub + i] | (nibble & 7) << 8];
+        out->index[i] = (uint16_t)(p[4 * sub + i] | (nibble & 7) << 8);
         out->signs[i] = nibble >> 3 ? 0xff : 0;
         d |= u16_at(scales + 2 * i) >> 12 << (4 * i);
     }
@@ -94,7 +93,8 @@ static void read_iq1_m(const uint8_t *p, size_t sub, weft_entries *out) {
     out->sc = (uint8_t)(u16_at(scales + sub / 2 * 2) >> (sub % 2 * 6) & 63);
 }
 
-void weft_file_entries_read(weft_dtype dtype, const uint8_t *p, size_t sub, weft_entries *out) {
+/* Indices as in the file. */
+static void read_block(weft_dtype dtype, const uint8_t *p, size_t sub, weft_entries *out) {
     out->d = (uint16_t)u16_at(p);
     switch (dtype) {
     case WEFT_IQ1_S:
@@ -121,4 +121,12 @@ void weft_file_entries_read(weft_dtype dtype, const uint8_t *p, size_t sub, weft
     default:
         assert(false && "a type without a definition");
     }
+}
+
+void weft_file_entries_read(weft_dtype dtype, const uint8_t *p, size_t sub, weft_entries *out) {
+    weft_form form = weft_packing_of(dtype)->form;
+    const uint16_t *numbers = weft_book_of(form)->numbers;
+    read_block(dtype, p, sub, out);
+    for (unsigned i = 0; i < weft_forms[form].entries; i++)
+        out->index[i] = numbers[out->index[i]];
 }

@@ -14,20 +14,40 @@ extern const uint32_t weft_grid_iq2_s[1024];
 extern const uint32_t weft_grid_iq3_xxs[256];
 extern const uint32_t weft_grid_iq3_s[512];
 
-/* The same codes in two bytes: two bits each of columns 0 … 3 and of 4 … 7; IQ3: nibbles of
- * columns 0 and 1 and of 2 and 3. */
-extern const uint8_t weft_halves_iq2_xxs[2][256];
-extern const uint8_t weft_halves_iq2_xs[2][512];
-extern const uint8_t weft_halves_iq2_s[2][1024];
-extern const uint8_t weft_halves_iq3_xxs[2][256];
-extern const uint8_t weft_halves_iq3_s[2][512];
+/* In panels entries have numbers of our own, by which permutations of bytes find their halves
+ * (columns 0 to 3 and 4 to 7; IQ3: 0 and 1, and 2 and 3) in few tables of 64 bytes. An entry is an
+ * edge between its first and its second half. A tile is 2 × 2 or 4 × 4 halves all of whose pairs
+ * are entries: bits that both halves have in common choose the tile, further ones a half in it.
+ * Each 256 numbers are a region; low byte L of the number, bits in brackets:
+ *
+ * region                    first half by                  second half by
+ * 0, L < 128: 32 of 2 × 2   table 0 at L[0..5]             table 0 at L[1..6]
+ * 0, L ≥ 128: single ones   table 1 + L[6] at L[0..5]      table 1 + L[0] at L[1..6]
+ * then 64 of 2 × 2          its table 0 + L[6] at L[0..5]  its table 0 + L[7] at L[1..6]
+ * then 16 of 4 × 4          its table at L[0..5]           its table at L[2..7]
+ *
+ * Regions of 2 × 2 tiles: 2 of IQ1's 8, 1 of IQ2_S's 4 and of IQ3_S's 2, none of the others. */
+typedef struct weft_book {
+    const uint16_t *numbers; /* of the file's indices */
+    const uint32_t *entries; /* by number, as in the grids above */
+    const uint8_t *halves;   /* tables of 64 bytes of the first halves, then as many of the second:
+                                two bits a column, IQ3: nibbles */
+    uint16_t n;
+    uint8_t n_pairs; /* regions of 2 × 2 tiles */
+} weft_book;
 
-/* IQ1's entries have other numbers in panels, so that tables of 64 bytes find their second halves.
- * Of a number n the lowest six bits choose a bin, and (n >> 6 & 3) * 8 + (n >> 8) is the place in
- * it: the half is second[0] of the bin for places below second[2] / 8, and else second[1]. */
-extern const uint16_t weft_iq1_numbers[2048]; /* of the file's index */
-extern const uint32_t weft_iq1_entries[2048]; /* by number, as in weft_grid_iq1 */
-extern const uint8_t weft_iq1_first[2048];    /* the first halves by number */
-extern const uint8_t weft_iq1_second[3][64];
+extern const uint32_t weft_entries_iq1[];
+extern const uint32_t weft_entries_iq2_xxs[];
+extern const uint32_t weft_entries_iq2_xs[];
+extern const uint32_t weft_entries_iq2_s[];
+extern const uint32_t weft_entries_iq3_xxs[];
+extern const uint32_t weft_entries_iq3_s[];
+
+extern const weft_book weft_book_iq1;
+extern const weft_book weft_book_iq2_xxs;
+extern const weft_book weft_book_iq2_xs;
+extern const weft_book weft_book_iq2_s;
+extern const weft_book weft_book_iq3_xxs;
+extern const weft_book weft_book_iq3_s;
 
 #endif

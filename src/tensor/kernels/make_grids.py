@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes grids.c and halves.c: the codebooks of GGUF's IQ types, which are facts of the format.
-They are taken from the Python package `gguf`, which carries them packed; here an entry is a word
-with the codes of its columns: column c in byte c, columns 4 to 7 in the high nibbles; in halves.c,
-for the smaller ones, the same codes close together in two bytes. numbers.c has IQ1's entries in an
-order of our own, by which permutations of bytes find them.
+"""Writes grids.c: the codebooks of GGUF's IQ types, which are facts of the format. They are taken
+from the Python package `gguf`, which carries them packed; here an entry is a word with the codes of
+its columns: column c in byte c, columns 4 to 7 in the high nibbles. numbers.c has the same entries
+in an order of our own, by which permutations of bytes find them (grids.h), and entries.c in that
+order; a search of two minutes finds it.
 
-usage: make_grids.py [halves | numbers] > grids.c (halves.c, numbers.c)"""
+usage: make_grids.py [numbers | entries] > grids.c (numbers.c, entries.c)"""
 import random
 import sys
 
@@ -26,16 +26,20 @@ def entries(codes):
     return (codes << (8 * (column % 4) + 4 * (column // 4))).sum(axis=1)
 
 
-def halves(codes):
+def halves_of(codes):
     n = codes.shape[1] // 2
     shifts = numpy.arange(n) * (8 // n)
-    return [(codes[:, n * h:n * h + n] << shifts).sum(axis=1) for h in (0, 1)]
+    return [(codes[:, n * h:n * h + n] << shifts).sum(axis=1).tolist() for h in (0, 1)]
 
 
-def print_words(name, numbers, digits):
+# Of numbers by hexadecimal digits.
+BITS = {2: 8, 3: 16, 8: 32}
+
+
+def print_words(name, numbers, digits, keyword=""):
     a_line = 96 // (digits + 4)
     aligned = "_Alignas(64) " if digits == 2 else ""  # what is read in lines
-    print(f"\n{aligned}const uint{4 * digits}_t {name}[{len(numbers)}] = {{")
+    print(f"\n{aligned}{keyword}const uint{BITS[digits]}_t {name}[{len(numbers)}] = {{")
     for i in range(0, len(numbers), a_line):
         print("    " + ", ".join(f"0x{n:0{digits}x}" for n in numbers[i:i + a_line]) + ",")
     print("};")
@@ -45,91 +49,143 @@ def print_grid(name, codes):
     print_words(f"weft_grid_{name}", entries(codes), 8)
 
 
-# IQ1: the second half of an entry is one of 81, each of `counts` entries. Numbers are 64 bins of
-# 32: when no bin has more than two second halves, three tables of 64 find an entry's. That is what
-# Walker's alias method does with m + 1 items that fill m bins, into which the items are parted.
-def clusters_of(counts):
-    """17 sets of m + 1 items whose counts are 32 m together; the last is what the others leave."""
-    rest, clusters, draw = list(range(len(counts))), [], random.Random(1)
-    while len(clusters) < len(counts) - 65:
-        some = draw.sample(rest, draw.randint(2, 5))
-        if counts[some].sum() == 32 * (len(some) - 1):
-            clusters.append(some)
-            rest = [i for i in rest if i not in some]
-    return clusters + [rest]
+class Search:
+    """Parts the entries that are left into tiles of n x n halves. Entries are bits here: of[0][a]
+    has the second halves that go with the first half a, of[1][b] the first ones that go with b."""
+
+    def __init__(self, pairs, seed):
+        self.of = [[0] * 256, [0] * 256]
+        self.draw = random.Random(seed)
+        for a, b in pairs:
+            self.flip([a], [b])
+
+    def flip(self, firsts, seconds):
+        """Takes the entries of a tile out, or puts them back."""
+        for a in firsts:
+            for b in seconds:
+                self.of[0][a] ^= 1 << b
+                self.of[1][b] ^= 1 << a
+
+    def left(self):
+        return [(a, b) for a in range(256) for b in range(256) if self.of[0][a] >> b & 1]
+
+    def find(self, n):
+        """A tile, mostly of halves that few others need, or None."""
+        firsts, seconds = self.of
+        rows = {a: row.bit_count() for a, row in enumerate(firsts) if row.bit_count() >= n}
+        if len(rows) < n:
+            return None
+        tile = [min(self.draw.choices(list(rows), k=4), key=rows.get)]
+        common = firsts[tile[0]]
+        while len(tile) < n:
+            best = max((a for a in rows if a not in tile), key=lambda a: (
+                (common & firsts[a]).bit_count() + 3 * self.draw.random() - 0.05 * rows[a]))
+            tile.append(best)
+            common &= firsts[best]
+            if common.bit_count() < n:
+                return None
+        columns = [b for b in range(256) if common >> b & 1]
+        columns.sort(key=lambda b: seconds[b].bit_count() + 3 * self.draw.random())
+        return tile, columns[:n]
+
+    def add(self, n, tiles, wanted):
+        misses = 0
+        while misses < 6 and len(tiles) < wanted:
+            tile = self.find(n)
+            if tile:
+                self.flip(*tile)
+                tiles.append(tile)
+            misses += not tile
+
+    def tiles(self, n, wanted):
+        """Adds until it is stuck, then gives a few of the best so far back; None: not found."""
+        best, kept, tries = [], self.of, 0
+        while len(best) < wanted and tries < 40000:
+            tiles, self.of = list(best), [list(side) for side in kept]
+            for _ in range(self.draw.randint(0, min(8, len(tiles)))):
+                self.flip(*tiles.pop(self.draw.randrange(len(tiles))))
+            self.add(n, tiles, wanted)
+            tries = 0 if len(tiles) > len(best) else tries + 1
+            if len(tiles) >= len(best):
+                best, kept = tiles, self.of
+        self.of = kept
+        return best if len(best) == wanted else None
 
 
-def bins_of(counts):
-    """64 pairs of (item, how many of it)."""
-    bins = []
-    for some in clusters_of(counts):
-        left = {i: counts[i] for i in some}
-        while left:
-            order = sorted(left, key=left.get)
-            least, most = order[0], order[-1]
-            n = min(left[least], 32)
-            bins.append(((least, n), (most, 32 - n)))
-            left[least] -= n
-            left[most] -= 32 - n
-            left = {i: n for i, n in left.items() if n}
-    return bins
+# Regions of 2 x 2 tiles (grids.h), and seeds of the search that find the others.
+PLANS = {"iq1": (2, 1), "iq2_xxs": (0, 1), "iq2_xs": (0, 6), "iq2_s": (1, 1), "iq3_xxs": (0, 1),
+         "iq3_s": (1, 1)}
 
 
-def number_entries(codes):
-    """The entries' numbers, and the tables for the second halves."""
-    first, second = halves(codes)
-    items = numpy.unique(second)
-    members = [list(numpy.flatnonzero(second == item)) for item in items]
-    bins = bins_of(numpy.array([len(m) for m in members]))
-    numbers = numpy.zeros(len(codes), int)
-    tables = numpy.zeros((3, 64), int)
-    for b, (below, above) in enumerate(bins):
-        tables[:, b] = items[below[0]], items[above[0]], 8 * below[1] % 256
-        if below[1] == 32:  # the bound would be 256
-            tables[1, b] = items[below[0]]
-        for at in range(32):
-            entry = members[below[0] if at < below[1] else above[0]].pop()
-            numbers[entry] = b | at >> 3 << 6 | (at & 7) << 8
-    return numbers, first, tables
+def parted(pairs, n_pairs, seed):
+    """Single entries, tiles of 2 x 2 and of 4 x 4."""
+    search = Search(pairs, seed)
+    fours = search.tiles(4, 16 * (len(pairs) // 256 - 1 - n_pairs))
+    twos = fours is not None and search.tiles(2, 32 + 64 * n_pairs)
+    singles = search.left()
+    if not twos or len(singles) != 128:
+        sys.exit(f"seed {seed}: not found")
+    return singles, twos, fours
 
 
-def print_numbers(codes):
-    numbers, first, tables = number_entries(codes)
-    back = numpy.argsort(numbers)
-    print_words("weft_iq1_numbers", numbers, 4)
-    print_words("weft_iq1_entries", entries(codes)[back], 8)
-    print_words("weft_iq1_first", first[back], 2)
-    print("\n_Alignas(64) const uint8_t weft_iq1_second[3][64] = {")
-    for table in tables:
-        print_bytes(table)
-    print("};")
+def place(number, tile, first_at, second_at, out):
+    """A tile's halves at bits of the number."""
+    for i, a in enumerate(tile[0]):
+        for j, b in enumerate(tile[1]):
+            out[number | i << first_at | j << second_at] = (a, b)
 
 
-def print_bytes(numbers):
-    for i in range(0, len(numbers), 15):
-        print("    {" if i == 0 else "     ", end="")
-        print(", ".join(f"0x{n:02x}" for n in numbers[i:i + 15]), end="")
-        print("}," if i + 15 >= len(numbers) else ",")
+def by_number(pairs, n_pairs, seed):
+    """The halves (first, second) of each number."""
+    singles, twos, fours = parted(pairs, n_pairs, seed)
+    out = [None] * len(pairs)
+    out[128:256] = singles
+    for i, tile in enumerate(twos[:32]):
+        place(i << 1, tile, 0, 6, out)
+    for i, tile in enumerate(twos[32:]):
+        place(256 * (1 + i // 64) | i % 64 << 1, tile, 0, 7, out)
+    for i, tile in enumerate(fours):
+        place(256 * (1 + n_pairs + i // 16) | i % 16 << 2, tile, 0, 6, out)
+    return out
 
 
-def print_halves(name, codes):
-    print(f"\n_Alignas(64) const uint8_t weft_halves_{name}[2][{len(codes)}] = {{")
-    for half in halves(codes):
-        print_bytes(half)
-    print("};")
+def tables_of(halves, n_pairs):
+    """The tables of first and of second halves: (first number, shift of the place in it)."""
+    n_regions = len(halves) // 256
+    first, second = [(0, 0), (128, 0), (192, 0)], [(0, 1), (128, 1), (129, 1)]
+    for r in range(256, 256 * n_regions, 256):
+        twos = r // 256 <= n_pairs
+        first += [(r, 0), (r + 64, 0)] if twos else [(r, 0)]
+        second += [(r, 1), (r + 128, 1)] if twos else [(r, 2)]
+    return [halves[base + (at << shift)][h]
+            for h, tables in enumerate((first, second)) for base, shift in tables
+            for at in range(64)]
+
+
+def print_book(name, codes):
+    n_pairs, seed = PLANS[name]
+    pairs = list(zip(*halves_of(codes)))
+    halves = by_number(pairs, n_pairs, seed)
+    number = {pair: n for n, pair in enumerate(halves)}
+    back = [pairs.index(pair) for pair in halves]
+    if WHAT == "entries":
+        print_words(f"weft_entries_{name}", entries(codes)[back], 8)
+        return
+    print_words(f"numbers_{name}", [number[pair] for pair in pairs], 3, "static ")
+    print_words(f"halves_{name}", tables_of(halves, n_pairs), 2, "static ")
+    print(f"\nconst weft_book weft_book_{name} = {{")
+    print(f"    numbers_{name}, weft_entries_{name}, halves_{name}, {len(codes)}, {n_pairs}}};")
 
 
 WHAT = sys.argv[1] if len(sys.argv) > 1 else "grids"
 TITLES = {"grids": "The codebooks of GGUF's IQ types",
-          "halves": "The codebooks of GGUF's IQ types, in halves",
-          "numbers": "IQ1's codebook by our own numbers"}
+          "entries": "The entries of IQ codebooks by numbers of our own",
+          "numbers": "IQ codebooks by numbers of our own"}
 print(f"/* {TITLES[WHAT]}, as grids.h says. Written by make_grids.py. */")
 print('#include "tensor/kernels/grids.h"')
 for each, kind in GRIDS:
     book = codes_of(quants._type_traits[kind])
     if WHAT == "grids":
         print_grid(each, book)
-    elif WHAT == "halves" and len(book) <= 1024:
-        print_halves(each, book)
-    elif WHAT == "numbers" and each == "iq1":
-        print_numbers(book)
+    else:
+        print_book(each, book)

@@ -27,8 +27,9 @@ typedef struct q8_codes {
 
 /* `offset`: added to the levels of the table. */
 WEFT_INLINE q8_codes codes_of(const weft_packing *p, int offset) {
-    q8_codes c = {
-        .unit = p->unit, .book = weft_book_of(p->form), .halves = weft_book_halves(p->form)};
+    q8_codes c = {.unit = p->unit,
+                  .book = weft_book_of(p->form)->entries,
+                  .halves = weft_book_of(p->form)->halves};
     for (int i = 0; i < 16 && p->levels; i++)
         c.table[i] = (uint8_t)(p->levels[i] + offset);
     return c;

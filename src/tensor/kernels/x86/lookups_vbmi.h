@@ -1,43 +1,11 @@
-/* Codebooks and digits by permutations of bytes (AVX512-VBMI): 64 indices are looked up at once, in
- * tables of bytes that hold four columns or, of IQ3, two. Included within quants_avx512.h. */
+/* Codebooks and digits by permutations of bytes (AVX512-VBMI): 64 numbers are looked up at once, in
+ * tables of bytes that hold four columns or, of IQ3, two. A look-up leaves what its mask leaves
+ * out, so that tables for fewer numbers come later. Included within quants_avx512.h. */
 #ifndef WEFT_KERNELS_LOOKUPS_VBMI_H
 #define WEFT_KERNELS_LOOKUPS_VBMI_H
 
 #include <immintrin.h>
 #include "tensor/kernels/grids.h"
-
-/* Of 64 indices: low bytes, and masks of those that have the seventh bit only, the eighth only,
- * both; and the ninth, the tenth, the eleventh. */
-typedef struct indices {
-    __m512i low;
-    __mmask64 quarter[3], high[3];
-} indices;
-
-WEFT_INLINE indices indices_of(__m512i low) {
-    __mmask64 seventh = _mm512_test_epi8_mask(low, _mm512_set1_epi8(64));
-    __mmask64 eighth = _mm512_movepi8_mask(low);
-    return (indices){low,
-                     {_kandn_mask64(eighth, seventh), _kandn_mask64(seventh, eighth),
-                      _kand_mask64(seventh, eighth)},
-                     {0, 0, 0}};
-}
-
-/* The bytes of a table of `n` at 64 indices. */
-WEFT_INLINE __m512i looked_up(const uint8_t *table, int n, const indices *at) {
-    __m512i found[8];
-    WEFT_UNROLL for (int k = 0; k < n / 256; k++) {
-        const uint8_t *t = table + 256 * k;
-        found[k] = _mm512_permutexvar_epi8(at->low, quants_load(t));
-        WEFT_UNROLL for (int i = 0; i < 3; i++) found[k] = _mm512_mask_permutexvar_epi8(
-            found[k], at->quarter[i], at->low, quants_load(t + 64 + 64 * i));
-    }
-    int left = n / 256;
-    WEFT_UNROLL for (int b = 0; left > 1; b++, left /= 2) {
-        WEFT_UNROLL for (int k = 0; k < left / 2; k++) found[k] =
-            _mm512_mask_mov_epi8(found[2 * k], at->high[b], found[2 * k + 1]);
-    }
-    return found[0];
-}
 
 /* Eight bits for each byte b of a lane: from bit `from` + `step` * b of the lane on. */
 WEFT_INLINE __m512i lane_bits(__m512i v, int from, int step) {
@@ -47,13 +15,67 @@ WEFT_INLINE __m512i lane_bits(__m512i v, int from, int step) {
     return _mm512_multishift_epi64_epi8(_mm512_set1_epi64((int64_t)at), v);
 }
 
-/* Line `line` of indices: those that have their ninth and tenth bits. */
-WEFT_INLINE void high_masks(weft_form form, __m512i high, int line, __mmask64 out[3]) {
-    __m512i bits = form == WEFT_FORM_IQ2_XS  ? lane_bits(high, 25, 2)
-                   : form == WEFT_FORM_IQ2_S ? lane_bits(high, 0, 2)
-                                             : lane_bits(high, 4 * line, 1);
-    out[0] = _mm512_test_epi8_mask(bits, _mm512_set1_epi8(1));
-    out[1] = _mm512_test_epi8_mask(bits, _mm512_set1_epi8(2));
+WEFT_INLINE __mmask64 bytes_with(__m512i v, int bits) {
+    return _mm512_test_epi8_mask(v, _mm512_set1_epi8((char)bits));
+}
+
+/* ---- Entries of codebooks ---- */
+
+/* Regions of a book, and those of 2 x 2 tiles among them (grids.h). */
+WEFT_INLINE int book_regions(weft_form form) {
+    return 1 << (weft_book_bits(form) - 8);
+}
+WEFT_INLINE int book_pairs(weft_form form) {
+    return weft_book_bits(form) == 11 ? 2 : form == WEFT_FORM_IQ2_S || form == WEFT_FORM_IQ3_S;
+}
+WEFT_INLINE int book_tables(weft_form form) {
+    return 2 + book_regions(form) + book_pairs(form);
+}
+
+/* Bits 8 and up of the 64 numbers of line `line`, a byte each. */
+WEFT_INLINE __m512i high_bits(weft_form form, __m512i high, int line) {
+    return form == WEFT_FORM_IQ1_S    ? lane_bits(high, 0, 3)
+           : form == WEFT_FORM_IQ1_M  ? lane_bits(high, 0, 4)
+           : form == WEFT_FORM_IQ2_XS ? lane_bits(high, 25, 2)
+           : form == WEFT_FORM_IQ2_S  ? lane_bits(high, 0, 2)
+                                      : lane_bits(high, 4 * line, 1);
+}
+
+/* The numbers in region r, or in one behind it that is looked up later: those with its bits. */
+WEFT_INLINE __mmask64 region_mask(int r, const __mmask64 bit[3]) {
+    __mmask64 in = r & 1 ? bit[0] : ~(__mmask64)0;
+    in = !(r & 2) ? in : r & 1 ? _kand_mask64(in, bit[1]) : bit[1];
+    return !(r & 4) ? in : r & 3 ? _kand_mask64(in, bit[2]) : bit[2];
+}
+
+/* The halves of the entries of 64 numbers: their low bytes, and what is above them. */
+WEFT_INLINE void book_halves(weft_form form, const uint8_t *tables, __m512i low, __m512i high,
+                             __m512i half[2]) {
+    const uint8_t *first = tables, *second = tables + 64 * book_tables(form);
+    const __m512i by_1 = shift16(low, 1), by_2 = shift16(low, 2);
+    const __mmask64 top = _mm512_movepi8_mask(low), bit_6 = bytes_with(low, 64);
+    __mmask64 bit[3] = {0, 0, 0};
+    WEFT_UNROLL for (int b = 0; 1 << b < book_regions(form); b++) bit[b] = bytes_with(high, 1 << b);
+#define LOOK_UP(to, mask, at, table)                                                               \
+    half[to] = _mm512_mask_permutexvar_epi8(half[to], mask, at, quants_load(table))
+    half[0] = _mm512_permutexvar_epi8(low, quants_load(first));
+    LOOK_UP(0, top, low, first + 64);
+    LOOK_UP(0, _kand_mask64(top, bit_6), low, first + 128);
+    half[1] = _mm512_permutexvar_epi8(by_1, quants_load(second));
+    LOOK_UP(1, top, by_1, second + 64);
+    LOOK_UP(1, _kand_mask64(top, bytes_with(low, 1)), by_1, second + 128);
+    WEFT_UNROLL for (int r = 1; r < book_regions(form); r++) {
+        const __mmask64 in = region_mask(r, bit);
+        const bool pairs = r <= book_pairs(form);
+        const int at = 64 * (2 + r + (pairs ? r - 1 : book_pairs(form)));
+        LOOK_UP(0, in, low, first + at);
+        LOOK_UP(1, in, pairs ? by_1 : by_2, second + at);
+        if (pairs) {
+            LOOK_UP(0, _kand_mask64(in, bit_6), low, first + at + 64);
+            LOOK_UP(1, _kand_mask64(in, top), by_1, second + at + 64);
+        }
+    }
+#undef LOOK_UP
 }
 
 /* byte(x, k) for x and those behind it. */
@@ -80,25 +102,22 @@ _Alignas(64) static const uint8_t iq3_levels[2][3][64] = {
     {LEVELS(IQ3_S_LEVEL, 0), LEVELS(IQ3_S_LEVEL, 1), LEVELS(IQ3_S_LEVEL, 2)}};
 
 WEFT_INLINE void halves_quads(weft_form form, q8_block s, __m512i w[8]) {
-    const int n = 1 << weft_book_bits(form), width = weft_forms[form].entries == 8 ? 3 : 2;
+    const int width = weft_forms[form].entries == 8 ? 3 : 2;
     const __m512i code_bits = _mm512_set1_epi8((char)((1 << width) - 1));
     const __mmask64 upper = 0xccccccccccccccccu;
-    __m512i high = high_lanes(form, s), signs = all_signs(form, s), codes;
+    __m512i high = high_lanes(form, s), signs = all_signs(form, s), codes, half[2];
     WEFT_UNROLL for (int line = 0; line < weft_forms[form].entries / 4; line++) {
-        __m512i low = quants_load(s.q + 64 * line);
-        indices at = indices_of(low);
-        if (n > 256)
-            high_masks(form, high, line, at.high);
-        __m512i first = looked_up(s.halves, n, &at), second = looked_up(s.halves + n, n, &at);
+        book_halves(form, s.halves, quants_load(s.q + 64 * line), high_bits(form, high, line),
+                    half);
         const int n_quads = width == 2 ? 8 : 4;
         WEFT_UNROLL for (int i = 0; i < n_quads; i++) {
             const int j = 4 * line + i;
             if (width == 2) {
-                codes = lane_bits(j % 2 ? second : first, 8 * (j / 2), 2);
+                codes = lane_bits(half[j % 2], 8 * (j / 2), 2);
             } else {
-                codes = lane_bits(first, 8 * (j % 4), 4);
+                codes = lane_bits(half[0], 8 * (j % 4), 4);
                 codes =
-                    _mm512_mask_blend_epi8(upper, codes, lane_bits(second, 8 * (j % 4) + 56, 4));
+                    _mm512_mask_blend_epi8(upper, codes, lane_bits(half[1], 8 * (j % 4) + 56, 4));
             }
             /* the sign: bit j of its line comes to bit `width` + j % (6 - width) */
             const int k = j % (6 - width);
@@ -112,26 +131,26 @@ WEFT_INLINE void halves_quads(weft_form form, q8_block s, __m512i w[8]) {
     }
 }
 
-/* IQ1: the first halves of entries are looked up, the second ones by bin and place (grids.h). Of a
- * code c the unsigned level is 8 c, and 2 more where it isn't shifted down. */
+/* IQ1: of a code c the unsigned level is 8 c, and 2 more where it isn't shifted down. */
 WEFT_INLINE void iq1_quads(weft_form form, q8_block s, __m512i w[8]) {
-    const int step = form == WEFT_FORM_IQ1_S ? 3 : 4;
-    __m512i low = quants_load(s.q), high = high_lanes(form, s);
-    indices at = indices_of(low);
-    __m512i place = lane_bits(high, -3, step); /* the high bits of indices to bits 3 to 5 */
-    WEFT_UNROLL for (int b = 0; b < 3; b++) at.high[b] =
-        _mm512_test_epi8_mask(place, _mm512_set1_epi8((char)(8 << b)));
-    place = select_bits(0xc0, low, place);
-    __m512i bound = _mm512_permutexvar_epi8(low, quants_load(weft_iq1_second[2]));
-    __mmask64 above = _mm512_cmpge_epu8_mask(place, bound);
-    __m512i half[2] = {looked_up(s.halves, 2048, &at),
-                       _mm512_permutexvar_epi8(low, quants_load(weft_iq1_second[0]))};
-    half[1] = _mm512_mask_permutexvar_epi8(half[1], above, low, quants_load(weft_iq1_second[1]));
+    __m512i high = high_lanes(form, s), half[2];
+    book_halves(form, s.halves, quants_load(s.q), high_bits(form, high, 0), half);
     WEFT_UNROLL for (int j = 0; j < 8; j++) {
         int top = form == WEFT_FORM_IQ1_S ? 15 : j / 2 * 4 + 3;
         __m512i up = _mm512_andnot_si512(lane_bits(high, top - 1, 0), _mm512_set1_epi8(2));
         w[j] = or_masked(up, lane_bits(half[j % 2], 8 * (j / 2) - 3, 2), 24);
     }
+}
+
+/* ---- Digits ---- */
+
+/* The bytes of a table of 256 at 64 indices. */
+WEFT_INLINE __m512i looked_up(const uint8_t *table, __m512i at, __mmask64 bit_6, __mmask64 top) {
+    __m512i found = _mm512_permutexvar_epi8(at, quants_load(table));
+    found = _mm512_mask_permutexvar_epi8(found, bit_6, at, quants_load(table + 64));
+    found = _mm512_mask_permutexvar_epi8(found, top, at, quants_load(table + 128));
+    return _mm512_mask_permutexvar_epi8(found, _kand_mask64(top, bit_6), at,
+                                        quants_load(table + 192));
 }
 
 /* TQ1_0: quads 0 to 3 by a byte, two bits each; and quad 4. */
@@ -144,9 +163,10 @@ WEFT_INLINE void iq1_quads(weft_form form, q8_block s, __m512i w[8]) {
 _Alignas(64) static const uint8_t tq1_digits[2][256] = {BYTES_256(TQ1_FOUR), BYTES_256(TQ1_FIFTH)};
 
 WEFT_INLINE void five_digits(q8_block s, __m512i w[5]) {
-    indices at = indices_of(quants_load(s.q));
-    __m512i four = looked_up(tq1_digits[0], 256, &at);
-    w[4] = looked_up(tq1_digits[1], 256, &at);
+    __m512i at = quants_load(s.q);
+    const __mmask64 bit_6 = bytes_with(at, 64), top = _mm512_movepi8_mask(at);
+    __m512i four = looked_up(tq1_digits[0], at, bit_6, top);
+    w[4] = looked_up(tq1_digits[1], at, bit_6, top);
     WEFT_UNROLL for (int j = 0; j < 4; j++) w[j] =
         _mm512_and_si512(shift16(four, 2 * j), _mm512_set1_epi8(3));
 }
