@@ -35,11 +35,20 @@ def standard(schema):
 
 
 def has_decimal_step(schema):
-    """Whether a multipleOf is no whole number: 0.07 is a multiple of 0.01, its double of no double."""
+    """Whether a multipleOf is no whole number: 0.07 is a multiple of 0.01, but not its double."""
     if isinstance(schema, list):
         return any(map(has_decimal_step, schema))
     return isinstance(schema, dict) and (isinstance(schema.get("multipleOf"), decimal.Decimal)
                                          or any(map(has_decimal_step, schema.values())))
+
+
+def has_format(schema, formats):
+    """Whether one of the formats stands anywhere in a schema."""
+    if isinstance(schema, list):
+        return any(has_format(part, formats) for part in schema)
+    return isinstance(schema, dict) and (
+        schema.get("format") in formats
+        or any(has_format(part, formats) for part in schema.values()))
 
 
 # Numbers are doubles, as most readers have them, and decimals where steps are.
@@ -49,6 +58,12 @@ Validator = jsonschema.Draft202012Validator
 validators = [Validator(standard((e if reader is float else x)["schema"]),
                         format_checker=Validator.FORMAT_CHECKER)
               for e, x, reader in zip(entries, exact, readers)]
+# Exactly one of several formats can be told only by a validator that knows them all.
+EXTRA = {"date-time", "time", "duration", "hostname", "idn-hostname", "uri", "uri-reference", "iri",
+         "iri-reference", "uri-template", "json-pointer", "relative-json-pointer"}
+unknown = EXTRA - set(Validator.FORMAT_CHECKER.checkers)
+known = [not (has_format(e["schema"], unknown) and {"oneOf", "not", "if"} & set(str(e).split("'")))
+         for e in entries]
 run = subprocess.run([program, path, n, seed], stdout=subprocess.PIPE, check=True)
 counts = [0] * len(entries)
 bad = 0
@@ -60,6 +75,8 @@ for line in run.stdout.decode("utf-8").split("\n")[:-1]:
         bad += 1
         continue
     counts[number] += 1
+    if not known[number]:
+        continue
     try:
         validators[number].validate(json.loads(text, parse_float=readers[number]))
     except (ValueError, jsonschema.ValidationError) as error:

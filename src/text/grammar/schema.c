@@ -4,7 +4,6 @@
 #include "base/detail.h"
 #include "text/grammar/languages.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +30,7 @@ void weft_schema_refuse(weft_schema *s, const char *format, ...) {
     s->n->status = weft_fail(WEFT_E_UNSUPPORTED, "JSON Schema: %s", why);
 }
 
-static void fail_format(weft_schema *s, const char *what) {
+void weft_schema_fail(weft_schema *s, const char *what) {
     if (!s->n->status)
         s->n->status = weft_fail(WEFT_E_FORMAT, "JSON Schema: %s", what);
 }
@@ -59,7 +58,7 @@ static bool put(weft_schema *s, weft_conj *c, const weft_json *schema) {
         return false;
     }
     if (weft_json_type_of(schema) != WEFT_JSON_OBJECT) {
-        fail_format(s, "a schema is neither an object nor true or false");
+        weft_schema_fail(s, "a schema is neither an object nor true or false");
         return false;
     }
     for (size_t i = 0; i < c->n; i++)
@@ -207,28 +206,6 @@ bool weft_schema_is_listed(const weft_json *schema, const weft_json *value) {
     return found;
 }
 
-int weft_schema_type_of_value(const weft_json *v) {
-    switch (weft_json_type_of(v)) {
-    case WEFT_JSON_NULL:
-        return WEFT_TYPE_NULL;
-    case WEFT_JSON_BOOL:
-        return WEFT_TYPE_BOOLEAN;
-    case WEFT_JSON_OBJECT:
-        return WEFT_TYPE_OBJECT;
-    case WEFT_JSON_ARRAY:
-        return WEFT_TYPE_ARRAY;
-    case WEFT_JSON_STRING:
-        return WEFT_TYPE_STRING;
-    case WEFT_JSON_INTEGER:
-        return WEFT_TYPE_INTEGER;
-    case WEFT_JSON_REAL:
-        break;
-    }
-    double x = weft_json_number(v);
-    return x == (double)(int64_t)(x > -9e15 && x < 9e15 ? x : 0.5) ? WEFT_TYPE_INTEGER
-                                                                   : WEFT_TYPE_NUMBER;
-}
-
 size_t weft_schema_listed(weft_schema *s, const weft_conj *c, const weft_json **out, size_t room) {
     const weft_json *one = weft_conj_get(c, "const"), *list = weft_conj_get(c, "enum");
     size_t n = 0;
@@ -265,89 +242,6 @@ static weft_frag listed_values(weft_schema *s, const weft_conj *c) {
     return any ? all : weft_frag_never(s->n);
 }
 
-/* The types of a schema that has none: those that its keywords are about. */
-static int implied_types(const weft_conj *c) {
-    static const struct {
-        const char *name;
-        int types;
-    } about[] = {
-        {"properties", WEFT_TYPE_OBJECT},
-        {"required", WEFT_TYPE_OBJECT},
-        {"additionalProperties", WEFT_TYPE_OBJECT},
-        {"patternProperties", WEFT_TYPE_OBJECT},
-        {"propertyNames", WEFT_TYPE_OBJECT},
-        {"unevaluatedProperties", WEFT_TYPE_OBJECT},
-        {WEFT_ABSENT, WEFT_TYPE_OBJECT},
-        {"minProperties", WEFT_TYPE_OBJECT},
-        {"maxProperties", WEFT_TYPE_OBJECT},
-        {"items", WEFT_TYPE_ARRAY},
-        {"prefixItems", WEFT_TYPE_ARRAY},
-        {"contains", WEFT_TYPE_ARRAY},
-        {"uniqueItems", WEFT_TYPE_ARRAY},
-        {"unevaluatedItems", WEFT_TYPE_ARRAY},
-        {"minItems", WEFT_TYPE_ARRAY},
-        {"maxItems", WEFT_TYPE_ARRAY},
-        {"pattern", WEFT_TYPE_STRING},
-        {"minLength", WEFT_TYPE_STRING},
-        {"maxLength", WEFT_TYPE_STRING},
-        {"multipleOf", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
-        {"minimum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
-        {"maximum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
-        {"exclusiveMinimum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
-        {"exclusiveMaximum", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
-    };
-    int types = 0;
-    for (size_t i = 0; i < sizeof about / sizeof about[0]; i++)
-        if (weft_conj_get(c, about[i].name))
-            types |= about[i].types;
-    if (!types && weft_conj_get(c, "format"))
-        types = WEFT_TYPE_STRING;
-    return types;
-}
-
-static int named_type(const char *name) {
-    static const struct {
-        const char *name;
-        int types;
-    } known[] = {
-        {"null", WEFT_TYPE_NULL},       {"boolean", WEFT_TYPE_BOOLEAN},
-        {"object", WEFT_TYPE_OBJECT},   {"array", WEFT_TYPE_ARRAY},
-        {"string", WEFT_TYPE_STRING},   {"number", WEFT_TYPE_NUMBER | WEFT_TYPE_INTEGER},
-        {"integer", WEFT_TYPE_INTEGER}, {WEFT_FRACTION, WEFT_TYPE_NUMBER},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (name && strcmp(name, known[i].name) == 0)
-            return known[i].types;
-    return 0;
-}
-
-int weft_schema_named_types(weft_schema *s, const weft_json *schema) {
-    const weft_json *type = weft_json_get(schema, "type");
-    int types = type ? 0 : WEFT_TYPE_ALL;
-    bool many = type && weft_json_type_of(type) == WEFT_JSON_ARRAY;
-    for (size_t i = 0; type && i < (many ? weft_json_length(type) : 1); i++) {
-        int t = named_type(weft_json_string(many ? weft_json_item(type, i) : type, NULL));
-        if (!t)
-            fail_format(s, "'type' is none of the seven names");
-        types |= t;
-    }
-    if (type && weft_json_bool(weft_json_get(schema, "nullable")))
-        types |= WEFT_TYPE_NULL;
-    const weft_json *step = weft_json_get(schema, "multipleOf");
-    if (step && weft_json_number(step) == floor(weft_json_number(step)))
-        types &= ~WEFT_TYPE_NUMBER;
-    return types;
-}
-
-int weft_schema_types(weft_schema *s, const weft_json *schema) {
-    const weft_json *one = weft_json_get(schema, "const"), *list = weft_json_get(schema, "enum");
-    int types = weft_schema_named_types(s, schema);
-    int listed = one ? weft_schema_type_of_value(one) : list ? 0 : WEFT_TYPE_ALL;
-    for (size_t i = 0; !one && list && i < weft_json_length(list); i++)
-        listed |= weft_schema_type_of_value(weft_json_item(list, i));
-    return types & listed;
-}
-
 static weft_frag plain_value(weft_schema *s, const weft_conj *c) {
     int types = WEFT_TYPE_ALL;
     bool typed = false;
@@ -355,7 +249,7 @@ static weft_frag plain_value(weft_schema *s, const weft_conj *c) {
         types &= weft_schema_types(s, c->items[i]);
         typed |= weft_json_get(c->items[i], "type") != NULL;
     }
-    int implied = implied_types(c);
+    int implied = weft_schema_implied_types(c);
     if (!typed && implied)
         types &= implied;
     if (types == WEFT_TYPE_ALL)
@@ -424,7 +318,7 @@ static weft_frag value(weft_schema *s, const weft_conj *c) {
     if (!list)
         return plain_value(s, c);
     if (weft_json_type_of(list) != WEFT_JSON_ARRAY || weft_json_length(list) == 0)
-        fail_format(s, "anyOf and oneOf are lists of schemas");
+        weft_schema_fail(s, "anyOf and oneOf are lists of schemas");
     if (c->n_done >= MAX_CHOICES)
         weft_schema_refuse(s, "more than %d anyOf or oneOf for one value", MAX_CHOICES);
     if (exactly && weft_json_length(list) > MAX_EXCLUSIVE)

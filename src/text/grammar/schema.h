@@ -64,6 +64,9 @@ typedef struct weft_schema {
 __attribute__((format(printf, 2, 3))) void weft_schema_refuse(weft_schema *s, const char *format,
                                                               ...);
 
+/* Fails with WEFT_E_FORMAT: what is no schema. */
+void weft_schema_fail(weft_schema *s, const char *what);
+
 /* Adds a schema to a conjunction, with all that it refers to. */
 void weft_conj_add(weft_schema *s, weft_conj *c, const weft_json *schema);
 /* The rule of the values that fit; its body is made later. */
@@ -109,9 +112,12 @@ const weft_json *weft_schema_dependent(weft_schema *s, const weft_json *dependen
 void weft_schema_free_made(weft_schema *s);
 
 bool weft_json_equal(const weft_json *x, const weft_json *y, int depth);
-/* The types a schema allows by its type (and multipleOf); and by const and enum as well. */
+/* The types a schema allows by its type (and multipleOf); and by const, enum and choices as well.
+ */
 int weft_schema_named_types(weft_schema *s, const weft_json *schema);
 int weft_schema_types(weft_schema *s, const weft_json *schema);
+/* The types that the keywords are about, for schemas that name none. */
+int weft_schema_implied_types(const weft_conj *c);
 /* Whether no value fits both. False where that cannot be seen. */
 bool weft_schema_disjoint(weft_schema *s, const weft_json *x, const weft_json *y);
 
@@ -138,7 +144,7 @@ bool weft_step_divides(weft_step step, weft_step x);
 weft_frag weft_schema_multiples(weft_nfa *n, weft_step step, bool all);
 
 /* Whether a format is more than an annotation. */
-bool weft_schema_knows_format(weft_schema *s, const weft_json *format);
+bool weft_schema_knows_format(const weft_json *format);
 /* Whether a text is of a format, by its name; what only some validators take is refused. */
 bool weft_schema_is_of_format(weft_schema *s, const char *format, const char *text, size_t n);
 /* Any string, with its quotes. */

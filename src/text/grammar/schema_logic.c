@@ -270,7 +270,7 @@ static weft_json *negate(weft_schema *s, const weft_json *schema, int depth) {
         all = other_values(all, v, true);
     if ((v = weft_json_get(schema, "pattern")))
         all = weft_json_append(all, typed("string", WEFT_NOT_PATTERN, weft_json_share(v)));
-    if ((v = weft_json_get(schema, "format")) && weft_schema_knows_format(s, v))
+    if ((v = weft_json_get(schema, "format")) && weft_schema_knows_format(v))
         all = weft_json_append(all, typed("string", WEFT_NOT_FORMAT, weft_json_share(v)));
     if ((v = weft_json_get(schema, "multipleOf")))
         all = weft_json_append(all, typed("number", WEFT_NOT_MULTIPLE, weft_json_share(v)));

@@ -238,9 +238,9 @@ static weft_frag free_number(weft_nfa *n, bool whole, bool exponent) {
 
 static weft_frag whole_between(weft_schema *s, const range *r) {
     weft_nfa *n = s->n;
-    double most = (double)LARGEST_EXACT, low = r->low, high = r->high;
-    if ((r->has_low && fabs(low) > most) || (r->has_high && fabs(high) > most)) {
-        weft_schema_refuse(s, "a bound of a whole number beyond 2^53 - 1");
+    double most = (double)LARGEST_EXACT, low = fmax(r->low, -most), high = fmin(r->high, most);
+    if ((r->has_low && low > most) || (r->has_high && high < -most)) {
+        weft_schema_refuse(s, "whole numbers beyond 2^53 - 1");
         return weft_frag_never(n);
     }
     /* Without a bound 15 digits, or 2^53 - 1 beyond a bound that is large itself. */
@@ -259,11 +259,17 @@ static weft_frag real_between(weft_schema *s, const range *r) {
     static const bound zero = {.there = true}, above_zero = {.there = true, .strict = true};
     static const bound none = {0};
     weft_nfa *n = s->n;
-    bound low = r->has_low ? digits_of(s, r->low, r->low_strict) : none;
-    bound high = r->has_high ? digits_of(s, r->high, r->high_strict) : none;
+    /* Bounds beyond what is generated anyway are as good as none. */
+    bool has_low = r->has_low && r->low >= (double)-LARGEST;
+    bool has_high = r->has_high && r->high <= (double)LARGEST;
+    bound low = has_low ? digits_of(s, r->low, r->low_strict) : none;
+    bound high = has_high ? digits_of(s, r->high, r->high_strict) : none;
+    if ((r->has_low && r->low > (double)LARGEST) || (r->has_high && r->high < (double)-LARGEST))
+        weft_schema_refuse(s, "numbers beyond 10^15");
     if (n->status)
         return weft_frag_never(n);
-    bool low_negative = r->low < 0, high_negative = r->high < 0, any = false;
+    bool low_negative = low.there && r->low < 0, high_negative = high.there && r->high < 0;
+    bool any = false;
     weft_frag all = {0, 0};
     if (!high.there || !high_negative)
         add(n, &all, &any, between(n, low.there && !low_negative ? &low : &zero, &high));
