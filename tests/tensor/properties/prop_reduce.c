@@ -113,11 +113,18 @@ static int64_t sum_i(const int64_t *v, size_t n) {
 static double mean_f(const double *v, size_t n) {
     return sum_f(v, n) / (double)n;
 }
+/* In the documented order, 16 lanes and their tree: where factors are so great and small that parts
+ * of the product leave f64's range, the order is part of the result. */
 static double prod_f(const double *v, size_t n) {
-    double r = 1;
+    double lanes[16];
+    for (size_t l = 0; l < 16; l++)
+        lanes[l] = 1;
     for (size_t i = 0; i < n; i++)
-        r *= v[i];
-    return r;
+        lanes[i % 16] *= v[i];
+    for (size_t half = 8; half > 0; half /= 2)
+        for (size_t l = 0; l < half; l++)
+            lanes[l] *= lanes[l + half];
+    return lanes[0];
 }
 static int64_t prod_i(const int64_t *v, size_t n) {
     uint64_t r = 1;
