@@ -317,8 +317,10 @@ weft_tensor *weft_map2(weft_scope *s, const char *name, const weft_map_def *def,
     weft_tensor *inputs[] = {a, b};
     int rank;
     int64_t dims[WEFT_MAX_RANK], steps[2][WEFT_MAX_RANK];
-    if (!weft_scope_ready(s, name, inputs, 2) || !weft_op_types(s, name, a, def->types) ||
-        !weft_op_types(s, name, b, def->types) || !weft_op_same_dtype(s, name, a, b))
+    if (!weft_scope_ready(s, name, inputs, 2) || !weft_op_types(s, name, a, def->types))
+        return NULL;
+    bool alike = a->dtype == b->dtype && a->layout == b->layout;
+    if (!alike && !(weft_op_types(s, name, b, def->types) && weft_op_same_dtype(s, name, a, b)))
         return NULL;
     const int64_t *own[] = {a->strides, b->strides}, *common[] = {steps[0], steps[1]};
     map_call c = {.def = def, .inputs = inputs, .n_tensors = 2};

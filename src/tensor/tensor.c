@@ -101,14 +101,17 @@ bool weft_tensor_is_var(const weft_tensor *t) {
 
 void *weft_tensor_data(const weft_tensor *t) {
     size_t offset = (size_t)t->offset;
+    if (offset == 0) /* nearly always; an op of a few elements feels the division */
+        return t->storage->data;
     if (t->layout == WEFT_LAYOUT_PANEL16) {
         size_t columns = (size_t)t->dims[1];
         size_t panel = columns ? offset / columns / WEFT_PANEL_ROWS : 0;
         return t->storage->data + panel * weft_panel_bytes(t->dtype, columns);
     }
     size_t block = weft_dtype_block(t->dtype);
-    return t->storage->data +
-           (block == 1 ? offset : offset / block) * weft_dtype_block_bytes(t->dtype);
+    if (block > 1)
+        offset /= block;
+    return t->storage->data + offset * weft_dtype_block_bytes(t->dtype);
 }
 
 /* ---- Panels made later ---- */
