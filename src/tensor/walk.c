@@ -2,6 +2,9 @@
 #include "tensor/walk.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #include "tensor/scope.h"
 
 size_t weft_ceil_div(size_t a, size_t b) {
@@ -197,21 +200,47 @@ static inline void turn_4x4(const unsigned char *from, int64_t from_col, uint32_
         memcpy(to + i * TURN, &c[i], sizeof c[i]);
 }
 
+/* A line of 64 bytes to `to`, a multiple of 64, past the caches: what is written is not read first.
+ * stream_end() comes before anyone reads it. */
+static inline void stream_line(unsigned char *to, const uint32_t *line) {
+#ifdef __SSE2__
+    for (size_t i = 0; i < TURN; i += 4) {
+        __m128i v = _mm_load_si128((const __m128i *)(const void *)(line + i));
+        _mm_stream_si128((__m128i *)(void *)(to + 4 * i), v);
+    }
+#else
+    memcpy(to, line, TURN * sizeof *line);
+#endif
+}
+
+static inline void stream_end(void) {
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
 /* Rows lie in order in `from`, columns in `to`: blocks of whole cache lines on both sides, through
- * a buffer, so that lines a power of two apart do not push one another out half written. */
+ * a buffer, so that lines a power of two apart do not push one another out half written. The tile
+ * that lies beside this one in `to` is asked for early. */
 static void turn_words(size_t rows, size_t cols, const unsigned char *from, int64_t from_col,
-                       unsigned char *to, int64_t to_row) {
+                       unsigned char *to, int64_t to_row, bool stream) {
     size_t full_rows = rows / TURN * TURN, full_cols = cols / TURN * TURN;
     _Alignas(64) uint32_t block[TURN * TURN];
     for (size_t r = 0; r < full_rows; r += TURN)
         for (size_t c = 0; c < full_cols; c += TURN) {
+            for (size_t j = 0; stream && j < TURN; j++)
+                __builtin_prefetch(from + (int64_t)(c + j + cols) * from_col + (int64_t)r * 4);
             for (size_t j = 0; j < TURN; j += 4)
                 for (size_t i = 0; i < TURN; i += 4)
                     turn_4x4(from + (int64_t)(c + j) * from_col + (int64_t)(r + i) * 4, from_col,
                              block + i * TURN + j);
-            for (size_t i = 0; i < TURN; i++)
-                memcpy(to + (int64_t)(r + i) * to_row + (int64_t)c * 4, block + i * TURN,
-                       TURN * sizeof block[0]);
+            for (size_t i = 0; i < TURN; i++) {
+                unsigned char *line = to + (int64_t)(r + i) * to_row + (int64_t)c * 4;
+                if (stream)
+                    stream_line(line, block + i * TURN);
+                else
+                    memcpy(line, block + i * TURN, TURN * sizeof block[0]);
+            }
         }
     /* What is left: rows below, then columns beside. */
     copy_sized(4, rows - full_rows, cols, from + full_rows * 4, 4, from_col,
@@ -228,9 +257,9 @@ void weft_copy_2d(size_t item_bytes, size_t rows, size_t cols, const void *from,
             memcpy((unsigned char *)to + (int64_t)r * to_row,
                    (const unsigned char *)from + (int64_t)r * from_row, cols * item_bytes);
     } else if (item_bytes == 4 && from_row == 4 && to_col == 4) {
-        turn_words(rows, cols, from, from_col, to, to_row);
+        turn_words(rows, cols, from, from_col, to, to_row, false);
     } else if (item_bytes == 4 && from_col == 4 && to_row == 4) {
-        turn_words(cols, rows, from, from_row, to, to_col);
+        turn_words(cols, rows, from, from_row, to, to_col, false);
     } else if (item_bytes == 4) {
         copy_sized(4, rows, cols, from, from_row, from_col, to, to_row, to_col);
     } else if (item_bytes == 2) {
@@ -282,16 +311,35 @@ void weft_walk_run(weft_scope *s, const weft_walk *w, weft_team_fn fn, void *ctx
         weft_op_loop(s, w->n_tiles, w->tile_rows * w->tile_cols, fn, ctx);
 }
 
+#define STREAM_BYTES ((size_t)16 << 20) /* more than a level-2 cache keeps of a copy */
+
+/* Whether a walk of two operands is a transposing copy of words, of whole lines of a large one. */
+static bool copy_streams(const weft_walk *w) {
+    int row = w->rank - 2, col = w->rank - 1;
+    bool lines = (uintptr_t)w->base[0] % 64 == 0;
+    for (int d = 0; d < col; d++)
+        lines = lines && w->strides[0][d] % 64 == 0;
+    return lines && w->item_bytes[0] == 4 && w->strides[1][row] == 4 && w->strides[0][col] == 4 &&
+           w->tile_cols % TURN == 0 && 4 * w->n_tiles * w->tile_rows * w->tile_cols >= STREAM_BYTES;
+}
+
 static void copy_tiles(void *ctx, size_t begin, size_t end, int thread) {
     const weft_walk *w = ctx;
     (void)thread;
     int row = w->rank - 2, col = w->rank - 1;
+    bool stream = copy_streams(w);
     for (size_t t = begin; t < end; t++) {
         weft_tile_at at;
         weft_walk_tile(w, t, &at);
-        weft_copy_2d(w->item_bytes[0], at.rows, at.cols, at.data[1], w->strides[1][row],
-                     w->strides[1][col], at.data[0], w->strides[0][row], w->strides[0][col]);
+        if (stream)
+            turn_words(at.rows, at.cols, at.data[1], w->strides[1][col], at.data[0],
+                       w->strides[0][row], true);
+        else
+            weft_copy_2d(w->item_bytes[0], at.rows, at.cols, at.data[1], w->strides[1][row],
+                         w->strides[1][col], at.data[0], w->strides[0][row], w->strides[0][col]);
     }
+    if (stream)
+        stream_end();
 }
 
 void weft_copy_strided(weft_scope *s, size_t item_bytes, int rank, const int64_t *dims,

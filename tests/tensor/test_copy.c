@@ -62,6 +62,8 @@ static void every_kind_of_view_is_copied_right(void **state) {
     check_copy(s, weft_full(s, WEFT_F32, 0, NULL, 4));
     check_copy(s, weft_tensor_transpose(s, noise(s, WEFT_F32, 2, DIMS(1100, 700)), 0,
                                         1)); /* a team's work */
+    check_copy(s, weft_tensor_transpose(s, noise(s, WEFT_F32, 2, DIMS(2064, 2101)), 0,
+                                        1)); /* so large that it is written past the caches */
     check_copy(s, noise(s, WEFT_F32, 8, DIMS(2, 3, 2, 3, 2, 3, 2, 3)));
     int turned[] = {7, 5, 3, 1, 6, 4, 2, 0};
     check_copy(s,
