@@ -9,8 +9,7 @@
 #define MAX_MEMBERS 4096
 #define MAX_OTHERS 4096 /* members without a name; a larger maximum is taken as this */
 #define MAX_KEY 200
-#define MAX_COUNTED 64 /* of minProperties above the required members, or maxProperties below all  \
-                        */
+#define MAX_COUNTED 64 /* optional members that minProperties or maxProperties tells apart */
 
 static weft_frag text(weft_schema *s, const char *bytes) {
     return weft_frag_literal(s->n, bytes, strlen(bytes));
