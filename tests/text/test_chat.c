@@ -1,7 +1,5 @@
 /* Chat prompts are what the model's own template renders, or an error. */
-#include "text/fixture.h"
-
-static weft_engine *engine;
+#include "text/engine_fixture.h"
 
 static weft_tokenizer *with_template(const char *source) {
     weft_metadata *m = byte_metadata();
@@ -134,17 +132,6 @@ static void without_a_template(void **state) {
     t = open_gguf(engine, piece_metadata(), NULL);
     assert_weft_fails(weft_chat_prompt(t, hello, 1, true, &out, &n), WEFT_E_NOT_FOUND);
     weft_tokenizer_release(&t);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    return engine ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    weft_engine_release(&engine);
-    return 0;
 }
 
 int main(void) {

@@ -1,7 +1,5 @@
 /* Ids to text: whole UTF-8 characters only, byte tokens put together, any id is fine. */
-#include "text/fixture.h"
-
-static weft_engine *engine;
+#include "text/engine_fixture.h"
 
 static size_t next(const weft_tokenizer *t, weft_detok *d, int32_t id, bool replace, char *out) {
     return weft_detok_next(t, d, id, false, replace, out, 64);
@@ -112,17 +110,6 @@ static void control_tokens_show_on_request(void **state) {
     assert_int_equal(weft_tokenizer_find(t, "<|im_end|>", 10), B_IM_END);
     assert_int_equal(weft_tokenizer_find(t, "nowhere", 7), -1);
     weft_tokenizer_release(&t);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    return engine ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    weft_engine_release(&engine);
-    return 0;
 }
 
 int main(void) {

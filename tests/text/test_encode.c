@@ -1,11 +1,9 @@
 /* Text to ids: byte-level and SentencePiece merging, added tokens, bytes that are no UTF-8, time.
  */
-#include "text/fixture.h"
+#include "text/engine_fixture.h"
 
 #include <sys/wait.h>
 #include "base/clock.h"
-
-static weft_engine *engine;
 
 static void merges_by_rank(void **state) {
     (void)state;
@@ -231,17 +229,6 @@ static void forked_child_is_refused(void **state) {
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 7);
     weft_tokenizer_release(&t);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    return engine ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    weft_engine_release(&engine);
-    return 0;
 }
 
 int main(void) {

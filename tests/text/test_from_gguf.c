@@ -1,7 +1,5 @@
 /* Tokenisers from GGUF metadata: every field is checked, absent ones have defaults. */
-#include "text/fixture.h"
-
-static weft_engine *engine;
+#include "text/engine_fixture.h"
 
 /* Creation fails so, and the detail names the field. */
 static void expect_refused(weft_metadata *m, const char *pre, int64_t rows, weft_status status,
@@ -151,17 +149,6 @@ static void odd_tokens_load(void **state) {
     weft_token_bytes(t, B_N + 3, true, &text, &n);
     assert_int_equal(n, 2);
     weft_tokenizer_release(&t);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    return engine ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    weft_engine_release(&engine);
-    return 0;
 }
 
 int main(void) {

@@ -1,10 +1,8 @@
 /* Tokenisers from tokenizer.json: the forms in use, and whatever is not known refused by name. */
-#include "text/fixture.h"
+#include "text/engine_fixture.h"
 
 #include "base/file.h"
 #include "base/json.h"
-
-static weft_engine *engine;
 
 #define BYTE_LEVEL                                                                                 \
     "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true},"    \
@@ -371,17 +369,6 @@ static void reference_folders(void **state) {
         weft_file_unmap(&file);
         weft_tokenizer_release(&t);
     }
-}
-
-static int set_up(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    return engine ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    weft_engine_release(&engine);
-    return 0;
 }
 
 int main(void) {

@@ -1,11 +1,9 @@
 /* The template language: what Jinja makes of templates (tests/data/jinja), where errors are, and
  * that no template takes more than its bounds. */
-#include "text/fixture.h"
+#include "text/engine_fixture.h"
 
 #include <jansson.h>
 #include "base/clock.h"
-
-static weft_engine *engine;
 
 static weft_status render(const char *source, const char *variables, char **out, size_t *n) {
     weft_chat_template *t = NULL;
@@ -248,17 +246,6 @@ static void long_templates_work(void **state) {
     free(all);
     free(whole);
     free(source);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    return engine ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    weft_engine_release(&engine);
-    return 0;
 }
 
 int main(void) {

@@ -2,14 +2,12 @@
  * recorded, byte for byte, and every error is of its kind. The table of docs/text.md is made here:
  *   test_templates table
  * prints it, and without an argument the test fails when the page has another one. */
-#include "text/fixture.h"
+#include "text/engine_fixture.h"
 
 #include <dirent.h>
 #include <jansson.h>
 
 #define CHAT WEFT_SHARED_DIR "/chat/"
-
-static weft_engine *engine;
 
 typedef struct counts {
     size_t renderings, refusals, failures;
@@ -289,17 +287,6 @@ static void what_templates_write_is_read_back(void **state) {
     json_decref(conversations);
     print_message("%zu turns\n", n_read);
     assert_true(n_read >= 50);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    return engine ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    weft_engine_release(&engine);
-    return 0;
 }
 
 int main(int argc, char **argv) {

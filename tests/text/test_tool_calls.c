@@ -1,8 +1,6 @@
 /* Generated text back into content, reasoning and tool calls: every family, in one piece and byte
  * by byte, with the same result; and that what is no call is content. */
-#include "text/fixture.h"
-
-static weft_engine *engine;
+#include "text/engine_fixture.h"
 
 /* What came out, as text: content, <reasoning> and {calls} in their order. */
 typedef struct record {
@@ -354,17 +352,6 @@ static void calls_are_off_by_default(void **state) {
     assert_string_equal(r.text, "<a><tool_call>{\"name\": \"f\"}</tool_call>");
     weft_chat_parser_destroy(&p);
     weft_chat_template_release(&t);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    return engine ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    weft_engine_release(&engine);
-    return 0;
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* Published vocabularies against published ids: the texts of ../shared/tokenizer. */
-#include "text/fixture.h"
+#include "text/engine_fixture.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -7,7 +7,6 @@
 
 #define DIR WEFT_SHARED_DIR "/tokenizer/"
 
-static weft_engine *engine;
 static char table[4096]; /* of docs/text.md, a row a vocabulary */
 
 static weft_tokenizer *open_file(const char *path) {
@@ -206,17 +205,6 @@ static void small_tokenizers(void **state) {
         weft_file_unmap(&cases);
         weft_tokenizer_release(&t);
     }
-}
-
-static int set_up(void **state) {
-    (void)state;
-    engine = make_engine(NULL);
-    return engine ? 0 : -1;
-}
-static int tear_down(void **state) {
-    (void)state;
-    weft_engine_release(&engine);
-    return 0;
 }
 
 #define VOCABULARY(name)                                                                           \
