@@ -41,21 +41,22 @@ WEFT_INLINE __m512i high_bits(weft_form form, __m512i high, int line) {
                                       : lane_bits(high, 4 * line, 1);
 }
 
-/* The numbers in region r, or in one behind it that is looked up later: those with its bits. */
+/* The numbers of a half book whose region is r, or a later one with r's bits. */
 WEFT_INLINE __mmask64 region_mask(int r, const __mmask64 bit[3]) {
-    __mmask64 in = r & 1 ? bit[0] : ~(__mmask64)0;
-    in = !(r & 2) ? in : r & 1 ? _kand_mask64(in, bit[1]) : bit[1];
-    return !(r & 4) ? in : r & 3 ? _kand_mask64(in, bit[2]) : bit[2];
+    const __mmask64 in = r & 1 ? bit[0] : ~(__mmask64)0;
+    return !(r & 2) ? in : r & 1 ? _kand_mask64(in, bit[1]) : bit[1];
 }
 
-/* The halves of the entries of 64 numbers: their low bytes, and what is above them. */
+/* The halves of the entries of 64 numbers: their low bytes, and what is above them. IQ1's regions
+ * from 4 on are looked up by themselves, so that no chain of look-ups is long. */
 WEFT_INLINE void book_halves(weft_form form, const uint8_t *tables, __m512i low, __m512i high,
                              __m512i half[2]) {
+    const int regions = book_regions(form), most = regions < 4 ? regions : 4;
     const uint8_t *first = tables, *second = tables + 64 * book_tables(form);
     const __m512i by_1 = shift16(low, 1), by_2 = shift16(low, 2);
     const __mmask64 top = _mm512_movepi8_mask(low), bit_6 = bytes_with(low, 64);
     __mmask64 bit[3] = {0, 0, 0};
-    WEFT_UNROLL for (int b = 0; 1 << b < book_regions(form); b++) bit[b] = bytes_with(high, 1 << b);
+    WEFT_UNROLL for (int b = 0; 1 << b < regions; b++) bit[b] = bytes_with(high, 1 << b);
 #define LOOK_UP(to, mask, at, table)                                                               \
     half[to] = _mm512_mask_permutexvar_epi8(half[to], mask, at, quants_load(table))
     half[0] = _mm512_permutexvar_epi8(low, quants_load(first));
@@ -64,7 +65,7 @@ WEFT_INLINE void book_halves(weft_form form, const uint8_t *tables, __m512i low,
     half[1] = _mm512_permutexvar_epi8(by_1, quants_load(second));
     LOOK_UP(1, top, by_1, second + 64);
     LOOK_UP(1, _kand_mask64(top, bytes_with(low, 1)), by_1, second + 128);
-    WEFT_UNROLL for (int r = 1; r < book_regions(form); r++) {
+    WEFT_UNROLL for (int r = 1; r < most; r++) {
         const __mmask64 in = region_mask(r, bit);
         const bool pairs = r <= book_pairs(form);
         const int at = 64 * (2 + r + (pairs ? r - 1 : book_pairs(form)));
@@ -74,6 +75,18 @@ WEFT_INLINE void book_halves(weft_form form, const uint8_t *tables, __m512i low,
             LOOK_UP(0, _kand_mask64(in, bit_6), low, first + at + 64);
             LOOK_UP(1, _kand_mask64(in, top), by_1, second + at + 64);
         }
+    }
+    if (regions > most) {
+        const int at = 64 * (2 + most + book_pairs(form));
+        const __m512i lower[2] = {half[0], half[1]};
+        half[0] = _mm512_permutexvar_epi8(low, quants_load(first + at));
+        half[1] = _mm512_permutexvar_epi8(by_2, quants_load(second + at));
+        WEFT_UNROLL for (int r = 1; r < most; r++) {
+            LOOK_UP(0, region_mask(r, bit), low, first + at + 64 * r);
+            LOOK_UP(1, region_mask(r, bit), by_2, second + at + 64 * r);
+        }
+        WEFT_UNROLL for (int h = 0; h < 2; h++) half[h] =
+            _mm512_mask_mov_epi8(lower[h], bit[2], half[h]);
     }
 #undef LOOK_UP
 }

@@ -228,14 +228,19 @@ WEFT_INLINE __m512 byte_floats(const uint8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
 
+/* 2 s + 1 of the lowest 3 or 4 bits s of each lane. */
+WEFT_INLINE __m512 odd_floats(__m512i v, int bits) {
+    const __m512 low = _mm512_setr_ps(1, 3, 5, 7, 9, 11, 13, 15, 1, 3, 5, 7, 9, 11, 13, 15);
+    const __m512 all = _mm512_setr_ps(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return _mm512_permutexvar_ps(v, bits == 3 ? low : all);
+}
+
 /* The integer sub-scales of half h of a block. Those of entries are odd. */
 WEFT_INLINE __m512 half_scales(weft_form form, const uint8_t *sc, int h) {
     if (weft_form_has_book(form)) {
         const int bits = form == WEFT_FORM_IQ1_M ? 3 : 4;
         __m512i v = wide_bytes(sc);
-        v = h ? _mm512_srli_epi32(v, (unsigned)bits) : v;
-        v = _mm512_and_si512(v, _mm512_set1_epi32((1 << bits) - 1));
-        return _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), _mm512_set1_ps(2), _mm512_set1_ps(1));
+        return odd_floats(h ? _mm512_srli_epi32(v, (unsigned)bits) : v, bits);
     }
     __m256i bytes = byte_pairs(sc);
     if (form == WEFT_FORM_Q2_K)
@@ -268,13 +273,13 @@ WEFT_INLINE __m512 odd_scales(weft_form form, q8_block s) {
     if (weft_forms[form].sc) {
         v = wide_bytes(s.sc);
     } else if (form == WEFT_FORM_IQ1_S) {
-        v = _mm512_and_si512(_mm512_srli_epi32(high_lanes(form, s), 12), _mm512_set1_epi32(7));
+        v = _mm512_srli_epi32(high_lanes(form, s), 12);
     } else {
         v = _mm512_and_si512(_mm512_srli_epi32(quants_load(s.s), 25), _mm512_set1_epi32(0x55));
         v = _mm512_and_si512(_mm512_or_si512(v, _mm512_srli_epi32(v, 1)), _mm512_set1_epi32(0x33));
-        v = _mm512_and_si512(_mm512_or_si512(v, _mm512_srli_epi32(v, 2)), _mm512_set1_epi32(15));
+        v = _mm512_or_si512(v, _mm512_srli_epi32(v, 2));
     }
-    return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_add_epi32(v, v), _mm512_set1_epi32(1)));
+    return odd_floats(v, form == WEFT_FORM_IQ1_S ? 3 : 4);
 }
 
 /* d_w and -m_w; NVFP4: the scales of both halves of the block. */
