@@ -195,12 +195,13 @@ static weft_status read_window(const weft_config *c, weft_hparams *h) {
                            &h->first_window_layer);
 }
 
-/* A GGUF file whose tokens see what follows them where those of its architecture do not, or the
- * other way round. */
+/* A model whose tokens see what follows them where those of its architecture do not, or the other
+ * way round. */
 static weft_status refuse_other_ways(const weft_config *c) {
-    char name[WEFT_CONFIG_NAME];
+    char name[WEFT_CONFIG_NAME] = "is_causal";
     bool causal = !c->arch->bidirectional;
-    snprintf(name, sizeof name, "%s.attention.causal", c->arch->name);
+    if (c->spelling == WEFT_SPELL_GGUF)
+        snprintf(name, sizeof name, "%s.attention.causal", c->arch->name);
     weft_status st = weft_metadata_bool(c->metadata, name, &causal);
     if (st && st != WEFT_E_NOT_FOUND)
         return st;
@@ -221,8 +222,8 @@ static weft_status refuse_options(const weft_config *c) {
     if (bidirectional)
         return weft_config_fail(c, WEFT_E_UNSUPPORTED, "use_bidirectional_attention",
                                 "is not supported");
-    if (c->spelling == WEFT_SPELL_GGUF)
-        return refuse_other_ways(c);
+    if ((st = refuse_other_ways(c)) || c->spelling == WEFT_SPELL_GGUF)
+        return st;
     for (size_t i = 0; c->arch->refused && c->arch->refused[i]; i++) {
         bool on = false;
         st = weft_metadata_bool(c->metadata, c->arch->refused[i], &on);

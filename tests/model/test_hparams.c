@@ -203,6 +203,7 @@ static void test_options_that_are_not_there_are_refused(void **state) {
     refuse("llama", true, "hidden_act", S("mish"), WEFT_E_UNSUPPORTED, "mish");
     refuse("gemma3", true, "use_bidirectional_attention", B(1), WEFT_E_UNSUPPORTED,
            "use_bidirectional_attention");
+    refuse("llama", true, "is_causal", B(0), WEFT_E_UNSUPPORTED, "is_causal");
     refuse("llama", true, "attention_bias", B(1), WEFT_E_FORMAT, "attention_bias");
     refuse("cohere", true, "use_qk_norm", B(1), WEFT_E_FORMAT, "norms of q and k");
     refuse("stablelm", true, "qk_layernorm", B(1), WEFT_E_FORMAT, "norms of q and k");
