@@ -6,32 +6,59 @@
 
 #include "tensor/kernels/x86/panel_q8_block_avx2.h"
 
-/* One row of x, straight from the packed bytes. */
+/* Panels that a single row of x takes at a time: two streams are read faster than one. */
+#define PAIR 2
+/* How far in front of a panel's block its lines are asked for. */
+#define AHEAD 3072
+
+/* Asks for the lines of the block whose quants begin at `q`. */
+WEFT_INLINE void prefetch(weft_form form, const uint8_t *q) {
+    const int lines = (int)(weft_form_block_bytes(form) + 63) / 64;
+    WEFT_UNROLL for (int i = 0; i < lines; i++) _mm_prefetch((const char *)q + 64 * i, _MM_HINT_T0);
+}
+
+/* Asks for lines ahead of block k: behind a panel's end lies the one that goes with it. */
+WEFT_INLINE void prefetch_ahead(weft_form form, const uint8_t *panel, size_t bytes, size_t k) {
+    size_t at = weft_place_of(form, k).q + AHEAD;
+    prefetch(form, panel + at + (at >= bytes ? bytes : 0));
+}
+
+/* Block k of a panel's step of the chains of sixteen outputs. */
+WEFT_INLINE void vector_step(weft_form form, const q8_codes *codes, const uint8_t *panel, size_t k,
+                             const operand *x, block_sums sums, __m256 acc[2]) {
+    source s = {.block = packed_block(form, codes, panel, k)};
+    dots dot;
+    block_dots(form, true, 1, s, x, &dot);
+    WEFT_UNROLL for (int h = 0; h < 2; h++) {
+        __m256 d, m;
+        block_scales(form, s.block, h, &d, &m);
+        acc[h] = block_add(form, true, s, 0, h, &dot, d, m, sums, acc[h]);
+    }
+}
+
+/* One row of x and two panels, straight from the packed bytes; of an odd number the last goes
+ * twice. */
 WEFT_INLINE void vector(weft_form form, const q8_codes *codes, const uint8_t *panels, size_t bytes,
                         size_t n_panels, const weft_q8_rows *x, float *y) {
-    const int lines = (int)(weft_form_block_bytes(form) + 63) / 64;
-    for (size_t p = 0; p < n_panels; p++, panels += bytes) {
-        __m256 acc[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    for (size_t p = 0; p < n_panels; p += PAIR) {
+        const size_t other = p + 1 < n_panels;
+        const uint8_t *panel[PAIR] = {panels + p * bytes, panels + (p + other) * bytes};
+        __m256 acc[PAIR][2];
+        WEFT_UNROLL for (int i = 0; i < PAIR; i++) acc[i][0] = acc[i][1] = _mm256_setzero_ps();
         for (size_t k = 0; k < x->n_cols / 32; k++) {
             const int8_t *q = x->q + 32 * k;
-            source s = {.block = packed_block(form, codes, panels, k)};
             block_sums sums = sums_at(form, x, 0, k, part_of(form, q, x->sums[k]));
             int32_t starts[2];
             if (has_starts(form))
                 starts_of(form, q, starts);
             operand of_x = {.q = q, .more = starts};
-            dots dot;
-            block_dots(form, true, 1, s, &of_x, &dot);
-            WEFT_UNROLL for (int i = 0; i < lines; i++)
-                _mm_prefetch((const char *)s.block.q + 3072 + 64 * i, _MM_HINT_T0);
-            WEFT_UNROLL for (int h = 0; h < 2; h++) {
-                __m256 d, m;
-                block_scales(form, s.block, h, &d, &m);
-                acc[h] = block_add(form, true, s, 0, h, &dot, d, m, sums, acc[h]);
+            WEFT_UNROLL for (int i = 0; i < PAIR; i++) {
+                vector_step(form, codes, panel[i], k, &of_x, sums, acc[i]);
+                prefetch_ahead(form, panel[i], bytes, k);
             }
         }
-        _mm256_storeu_ps(y + 16 * p, acc[0]);
-        _mm256_storeu_ps(y + 16 * p + 8, acc[1]);
+        WEFT_UNROLL for (size_t i = 0; i < PAIR; i++) WEFT_UNROLL for (size_t h = 0; h < 2; h++)
+            _mm256_storeu_ps(y + 16 * (p + i * other) + 8 * h, acc[i][h]);
     }
 }
 
