@@ -14,8 +14,8 @@
 typedef float weft_limit_loop(size_t rounds);
 
 typedef struct weft_limit_kernels {
-    /* Reads every byte once, from an address that is a multiple of 64; gives the exclusive or of all
-     * words of eight bytes. */
+    /* Reads every byte once, from an address that is a multiple of 64; gives the exclusive or of
+     * all words of eight bytes. */
     uint64_t (*read)(const void *memory, size_t size_bytes);
     weft_limit_loop *f32, *int8, *bf16; /* bf16: NULL where there is no such instruction */
     size_t f32_ops, int8_ops, bf16_ops; /* a round; a multiply and an add are two */
