@@ -1,7 +1,6 @@
 /* CPU features as kernel variants. */
 #include "base/cpu.h"
 
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -158,17 +157,11 @@ bool weft_isa_includes(weft_isa isa, weft_isa part) {
 }
 
 size_t weft_cpu_level2_bytes(void) {
-    static atomic_size_t known; /* asking costs microseconds in a virtual machine */
-    size_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
-    if (bytes == 0) {
-        long said = 0;
+    long said = 0;
 #ifdef _SC_LEVEL2_CACHE_SIZE
-        said = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    said = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
-        bytes = said > 0 ? (size_t)said : (size_t)512 << 10;
-        atomic_store_explicit(&known, bytes, memory_order_relaxed);
-    }
-    return bytes;
+    return said > 0 ? (size_t)said : (size_t)512 << 10;
 }
 
 const char *weft_isa_name(weft_isa isa) {

@@ -31,7 +31,8 @@ bool weft_cpu_has(weft_isa isa);
 weft_isa weft_isa_base(weft_isa isa);
 /* Whether `isa` is `part` or builds on it. */
 bool weft_isa_includes(weft_isa isa, weft_isa part);
-/* Of one core, as the system says; half a MiB where it says nothing. */
+/* Of one core, as the system says; half a MiB where it says nothing. Asking takes microseconds in a
+ * virtual machine. */
 size_t weft_cpu_level2_bytes(void);
 const char *weft_isa_name(weft_isa isa); /* "avx2" */
 /* "avx2" → WEFT_ISA_AVX2; false for an unknown name. */

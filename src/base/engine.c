@@ -94,6 +94,7 @@ weft_status weft_engine_create(const weft_engine_options *options, weft_engine *
     engine->log_ctx = o.log_ctx;
     engine->numbers = o.numbers;
     engine->isa = isa;
+    engine->level2_bytes = weft_cpu_level2_bytes();
     atomic_init(&engine->n_refs, 1);
     pthread_mutex_init(&engine->pass, NULL);
     engine->fork_canary = canary_create();

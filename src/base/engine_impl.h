@@ -17,7 +17,8 @@ struct weft_engine {
     void *log_ctx;
     weft_numbers numbers;
     weft_isa isa;
-    bool bf16_always; /* tests: products in bfloat16 wherever the CPU has them */
+    size_t level2_bytes; /* of a core's cache */
+    bool bf16_always;    /* tests: products in bfloat16 wherever the CPU has them */
     weft_team *team;
     int n_threads, n_threads_batch; /* of steps of few and of WEFT_BATCH_ROWS rows */
     struct weft_profile *profile;   /* NULL: nobody records what ops take */

@@ -5,7 +5,6 @@
  * de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008. */
 #include "tensor/gemm.h"
 #include "base/alloc.h"
-#include "base/cpu.h"
 #include "tensor/convert.h"
 #include "tensor/kernels/panel.h"
 
@@ -183,9 +182,9 @@ static size_t even_share(size_t n, size_t most, size_t unit) {
 
 /* Blocks of b that take two thirds of a level-2 cache, and items of which each of `threads` finds
  * two. */
-static void cut(product *t, size_t threads) {
+static void cut(product *t, size_t level2_bytes, size_t threads) {
     size_t m = (size_t)t->p->m, n = (size_t)t->p->n, k = (size_t)t->p->k;
-    size_t cache = weft_cpu_level2_bytes() / 3 * 2 / sizeof(float), parts;
+    size_t cache = level2_bytes / 3 * 2 / sizeof(float), parts;
     t->depth = even_share(k, DEPTH, 1);
     t->width = cache / t->depth / PANEL * PANEL;
     t->width = even_share(n, t->width < PANEL ? PANEL : t->width, PANEL);
@@ -218,7 +217,7 @@ static bool products(weft_scope *s, const char *op, const weft_product *p, size_
     size_t work = weft_size_of(weft_size_of((size_t)p->m, (size_t)p->n), (size_t)p->k);
     bool apart = n_products >= 2 * threads || (work > 0 && work < LITTLE);
     product t = {.kernels = weft_scope_kernels(s), .p = p};
-    cut(&t, apart ? 1 : threads);
+    cut(&t, weft_scope_engine(s)->level2_bytes, apart ? 1 : threads);
     t.panels = weft_scope_scratch(s, op, weft_size_of(threads, t.panel_floats * sizeof(float)));
     t.rooms = weft_scope_scratch(s, op, weft_size_of(threads, sizeof(room)));
     if (t.panels == NULL || t.rooms == NULL)
