@@ -56,7 +56,9 @@ WEFT_INLINE void book_halves(weft_form form, const uint8_t *tables, __m512i low,
     const __m512i by_1 = shift16(low, 1), by_2 = shift16(low, 2);
     const __mmask64 top = _mm512_movepi8_mask(low), bit_6 = bytes_with(low, 64);
     __mmask64 bit[3] = {0, 0, 0};
-    WEFT_UNROLL for (int b = 0; 1 << b < regions; b++) bit[b] = bytes_with(high, 1 << b);
+    for (int b = 0; b < 3; b++)
+        if (1 << b < regions)
+            bit[b] = bytes_with(high, 1 << b);
 #define LOOK_UP(to, mask, at, table)                                                               \
     half[to] = _mm512_mask_permutexvar_epi8(half[to], mask, at, quants_load(table))
     half[0] = _mm512_permutexvar_epi8(low, quants_load(first));
