@@ -322,10 +322,13 @@ weft_status weft_read_latent(const weft_config *c, weft_hparams *h) {
         return WEFT_OK;
     const char *method = NULL;
     st = weft_metadata_string(c->metadata, "topk_method", &method);
+    if (st && st != WEFT_E_NOT_FOUND)
+        return weft_fail_in(st, "config.json");
     if (!st && !strcmp(method, "greedy"))
         h->router.n_group = 0;
-    else if (st && st != WEFT_E_NOT_FOUND)
-        return weft_fail_in(st, "config.json");
+    else if (!st && strcmp(method, "group_limited_greedy") != 0 && strcmp(method, "noaux_tc") != 0)
+        return weft_config_fail(c, WEFT_E_UNSUPPORTED, "topk_method", "\"%.64s\" is not supported",
+                                method);
     st = weft_metadata_bool(c->metadata, "rope_interleave", &interleave);
     if (st && st != WEFT_E_NOT_FOUND)
         return weft_fail_in(st, "config.json");

@@ -269,6 +269,33 @@ static void test_variants_are_refused_by_name(void **state) {
     }
 }
 
+/* How DeepSeek's routers choose: the known ways, and one that is not. */
+static void test_ways_to_choose_experts(void **state) {
+    (void)state;
+    static const char *const ways[] = {"greedy", "group_limited_greedy", "noaux_tc", "nosuch"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        weft_allocator a = weft_allocator_system();
+        weft_metadata *m = tiny_metadata(&a, "deepseek_v2", true);
+        const weft_arch *arch;
+        weft_hparams h;
+        tiny_put_u32(m, "kv_lora_rank", 32);
+        tiny_put_u32(m, "qk_nope_head_dim", 24);
+        tiny_put_u32(m, "qk_rope_head_dim", 8);
+        tiny_put_u32(m, "v_head_dim", 16);
+        tiny_put_string(m, "topk_method", ways[i]);
+        assert_weft_ok(weft_arch_find(m, WEFT_SPELL_HF, &arch));
+        weft_status st = weft_hparams_read(m, arch, WEFT_SPELL_HF, &h);
+        if (i < 3) {
+            assert_weft_ok(st);
+        } else {
+            assert_weft_fails(st, WEFT_E_UNSUPPORTED);
+            assert_detail_has("topk_method");
+            assert_detail_has("nosuch");
+        }
+        weft_metadata_destroy(m);
+    }
+}
+
 static void test_missing_keys_are_named(void **state) {
     (void)state;
     static const char *const gguf[] = {"general.architecture",
@@ -533,6 +560,7 @@ int main(void) {
         cmocka_unit_test(test_endless_contexts),
         cmocka_unit_test(test_options_that_are_not_there_are_refused),
         cmocka_unit_test(test_variants_are_refused_by_name),
+        cmocka_unit_test(test_ways_to_choose_experts),
         cmocka_unit_test(test_missing_keys_are_named),
         cmocka_unit_test(test_unknown_architectures_are_named),
         cmocka_unit_test(test_bad_tensors_are_named),
