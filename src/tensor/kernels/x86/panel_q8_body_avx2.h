@@ -23,6 +23,11 @@ WEFT_INLINE void prefetch_ahead(weft_form form, const uint8_t *panel, size_t byt
     prefetch(form, panel + at + (at >= bytes ? bytes : 0));
 }
 
+/* Asks for block k of the next panel, which several rows of x come to after this one's chunk. */
+WEFT_INLINE void prefetch_next(weft_form form, const uint8_t *panel, size_t bytes, size_t k) {
+    prefetch(form, panel + bytes + weft_place_of(form, k).q);
+}
+
 /* Block k of a panel's step of the chains of sixteen outputs. */
 WEFT_INLINE void vector_step(weft_form form, const q8_codes *codes, const uint8_t *panel, size_t k,
                              const operand *x, block_sums sums, __m256 acc[2]) {
@@ -129,6 +134,7 @@ WEFT_INLINE void prepare_more(weft_form form, const weft_q8_rows *x, size_t begi
 typedef struct blocks {
     const q8_codes *codes;
     const uint8_t *panel;
+    size_t bytes; /* of a panel */
     const unpacked *u;
     size_t begin, end;
     const prepared *x;
@@ -160,6 +166,8 @@ WEFT_INLINE void tile_packed(weft_form form, int n, const blocks *b, const weft_
         source s = {.block = packed_block(form, b->codes, b->panel, b->begin + i)};
         dots dot;
         __m256 d[2], m[2];
+        if (t == 0)
+            prefetch_next(form, b->panel, b->bytes, b->begin + i);
         block_dots(form, true, n, s, &of_x, &dot);
         WEFT_UNROLL for (int h = 0; h < 2; h++) block_scales(form, s.block, h, &d[h], &m[h]);
         WEFT_UNROLL for (size_t c = 0; c < (size_t)n; c++) {
@@ -249,13 +257,15 @@ WEFT_INLINE void matrix(weft_form form, const q8_codes *codes, const uint8_t *pa
         if (has_starts(form) || (by_pairs(form) && !packed))
             prepare_more(form, x, begin, end, rows.more);
         for (size_t p = 0; p < n_panels; p++) {
-            blocks b = {codes, panels + p * bytes, u, begin, end, &rows};
+            blocks b = {codes, panels + p * bytes, bytes, u, begin, end, &rows};
             if (packed) {
                 tiles(form, true, &b, x, y + 16 * p, ldy);
                 continue;
             }
-            for (size_t k = begin; k < end; k++)
+            for (size_t k = begin; k < end; k++) {
+                prefetch_next(form, b.panel, bytes, k);
                 unpack(form, codes, b.panel, k, &u[k - begin]);
+            }
             tiles(form, false, &b, x, y + 16 * p, ldy);
         }
     }
