@@ -1,5 +1,4 @@
-/* The loops that measure the machine: reading touches every byte, and a loop does its operations.
- */
+/* The loops that measure the machine: reading touches every word, and time grows with rounds. */
 #include "kernels_test.h"
 #include "tensor/kernels/limits.h"
 
